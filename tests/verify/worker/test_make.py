@@ -447,6 +447,16 @@ def test_settings_known_by_their_fields_give_arrays_their_width():
         assert case["args"][1].shape[-1] == 48
 
 
+def grouped(w, x, mask, group=128):
+    tokens = jnp.reshape(x, (-1, group, x.shape[-1]))
+    return jnp.tanh(tokens @ w).reshape(x.shape) * mask[..., None]
+
+
+def test_lengths_are_multiples_of_what_a_reshape_wants():
+    args = cases_of(grouped)[""]["args"]
+    assert [shapes(arg) for arg in args] == [(8, 8), (2, 64, 8), (2, 64), ()]
+
+
 def strict(x, cfg):
     if cfg.pool not in ("mean", "max"):
         raise ValueError(cfg.pool)

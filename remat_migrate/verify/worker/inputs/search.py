@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import math
 import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -17,7 +16,7 @@ import jax.numpy as jnp
 
 from ..lookup import unwrapped
 from ..project import constructors, produced
-from ..work import TooManyOperations, operations
+from ..work import operations
 from . import candidates, code_usage, construct, guesses, type_hints, uses
 from .containers import OpenDict, OpenObject, Ticket
 from .node import (
@@ -44,13 +43,6 @@ _INPUT = re.compile(r"input_(\d+)_")
 Call = Callable[[Tuple[Any, ...], Dict[str, Any]], Any]
 Snapshot = Dict[int, Any]
 
-# Of a pass in which JAX runs each iteration of its loops: operations.
-_MOST_UNROLLED = 8_000
-# To get past an error, once the search has got past the one before.
-_PASSES_FOR_NEXT = 25
-# With all that, how many times the work that was allowed at first.
-_MOST_TIMES = 4
-
 
 class OutOfTime(BaseException):
     """The time for a unit is over. Not an Exception, so that the unit's handlers ignore it."""
@@ -66,19 +58,11 @@ class Budget:
     def __init__(self, tries: int, work: float) -> None:
         self.tries = tries
         self.deadline = operations.count + work
-        self.latest = operations.count + _MOST_TIMES * work
-        self.last = operations.count
 
     def spend(self) -> bool:
         """Take one pass; False when nothing is left."""
         self.tries -= 1
-        self.last = operations.count
         return self.tries >= 0 and operations.count < self.deadline
-
-    def extend(self) -> None:
-        """Allow some more passes like the last, which got further."""
-        more = operations.count + _PASSES_FOR_NEXT * (operations.count - self.last)
-        self.deadline = max(self.deadline, min(more, self.latest))
 
     def left(self) -> float:
         """Return the work that is left: operations to trace."""
@@ -107,8 +91,6 @@ class Search:
         self.folding = False
         self.tried_folding = False
         self.last_error: Optional[BaseException] = None
-        # Its loops are traced as loops: the iterations are too many to run each.
-        self.has_long_loops = False
         self.start()
 
     def start(self) -> None:
@@ -236,7 +218,7 @@ class Search:
 
     # Passes
 
-    def attempt(self, call: Call, jit: bool) -> Optional[BaseException]:
+    def attempt(self, call: Call) -> Optional[BaseException]:
         """Run one pass; return the error that ended it."""
         self.start()
         self.producers.refresh(self)
@@ -265,21 +247,10 @@ class Search:
                 traced({})
                 return None
             with contextlib.ExitStack() as stack:
-                unrolled = not (jit or self.folding or self.has_long_loops)
-                if unrolled:
-                    # Without inner jits JAX can tell which inputs a value depends on. Not while
-                    # folding: whole compiled functions take a fraction of the time.
-                    stack.enter_context(jax.disable_jit())
                 if self.folding:
                     stack.enter_context(jax.ensure_compile_time_eval())
-                # What JAX has compiled or traced before is not traced again, so count as before.
-                again = jit or self.folding
-                most = _MOST_UNROLLED if unrolled else math.inf
-                stack.enter_context(operations.again() if again else operations.counted(most))
+                stack.enter_context(operations.counted())
                 jax.eval_shape(traced, leaves)
-        except TooManyOperations:
-            self.has_long_loops = True
-            return self.attempt(call, jit)
         except NOT_OURS:
             raise
         except BaseException as error:  # `sys.exit` and pytest outcomes are not Exceptions

@@ -38,17 +38,16 @@ _SIZES = re.compile(r"\d+")
 
 
 class Outcome(NamedTuple):
-    """How a pass ended: with an error, at a place in the user's code, and whether under `jit`."""
+    """How a pass ended: with an error, at a place in the user's code."""
 
     error: BaseException
     nodes: List[Node]  # the inputs that it names
     place: Tuple[Tuple[str, str, int], ...]  # file, function, and instruction, outermost first
-    jit: bool
 
     @property
     def mark(self) -> Tuple[object, ...]:
         """A key that is equal for the same error at the same place, whatever the sizes."""
-        return self.jit, self.place, self.reason
+        return self.place, self.reason
 
     @property
     def reason(self) -> Tuple[str, str]:
@@ -69,16 +68,14 @@ def solve(
     search: Search,
     call: Call,
     budget: Budget,
-    known: bool = False,
     is_final: Callable[[BaseException], bool] = lambda error: False,
 ) -> Optional[str]:
-    """Find inputs under which `call` can be traced, also under `jit`; else what is in the way.
+    """Find inputs under which `call` can be traced; else return what is in the way.
 
-    `known` says that most inputs are known, so that they are likely to do. No inputs help against
-    an error that `is_final`.
+    No inputs help against an error that `is_final`.
     """
     try:
-        outcome = _settle(search, call, budget, known)
+        outcome = _settle(search, call, budget)
         visited: Set[Tuple[object, ...]] = set()
         while outcome is not None:
             if is_final(outcome.error):
@@ -98,7 +95,6 @@ def solve(
                 search.restore(base)
                 return repairs.describe(outcome.error)
             outcome = reached
-            budget.extend()
     except _BudgetSpent:
         error = search.last_error
         return "no tries left" if error is None else repairs.describe(error)
@@ -108,40 +104,29 @@ def solve(
 def runs(search: Search, call: Call, budget: Budget) -> bool:
     """Return whether `call` can be traced on inputs like these."""
     try:
-        return _settle(search, call, budget, True) is None
+        return _settle(search, call, budget) is None
     except _BudgetSpent:
         return False
 
 
-def _settle(search: Search, call: Call, budget: Budget, known: bool = False) -> Optional[Outcome]:
-    """Run passes until they find nothing new; None if the function runs, else the error.
-
-    If the inputs are `known`, the first pass is the last one as a rule.
-    """
-    if known and not search.folding and budget.spend() and search.attempt(call, True) is None:
-        if not search.fresh:
-            return None
-    jit = False
+def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
+    """Run passes until they find nothing new; None if the function runs, else the error."""
     fresh = 0
     while budget.spend():
-        error = search.attempt(call, jit)
-        if error is None:
-            if not search.fresh and (jit or search.folding):
-                return None
-            jit = not search.fresh
-            continue
-        search.last_error = error
+        error = search.attempt(call)
         if search.fresh and fresh < MOST_FRESH:
             # The next pass gets what was found in this one, and may already run.
             fresh += 1
-            jit = False
             continue
+        if error is None:
+            return None
+        search.last_error = error
         if repairs.needs_value(error) and not search.folding:
             of_constants = isinstance(error, repairs.VALUE_ERRORS) and not search.named
             if of_constants or _folding_helps(search, call, budget):
                 search.folding = True
                 continue
-        return Outcome(error, search.named, _place(error, search.is_called), jit)
+        return Outcome(error, search.named, _place(error, search.is_called))
     raise _BudgetSpent
 
 
@@ -151,7 +136,7 @@ def _folding_helps(search: Search, call: Call, budget: Budget) -> bool:
         return False
     search.tried_folding = search.folding = True
     named = search.named
-    error = search.attempt(call, False)
+    error = search.attempt(call)
     search.folding, search.named = False, named
     return error is None or not repairs.needs_value(error)
 
@@ -179,8 +164,6 @@ _NOT_OURS |= {"collections"}
 
 def _is_better(outcome: Outcome, before: Outcome, visited: Set[Tuple[object, ...]]) -> bool:
     """Return whether a pass got further than another, or is nearer to it at the same place."""
-    if outcome.jit != before.jit:
-        return outcome.jit
     for here, there in zip(outcome.place, before.place):
         if here != there:
             return here[:2] != there[:2] or here[2] > there[2]
@@ -197,6 +180,9 @@ def _moves(search: Search, outcome: Outcome) -> Iterator[Move]:
     error, message = outcome.error, str(outcome.error)
     fixed = _pinned(search)
     nodes = [node for node in search.in_use() if node not in fixed and not _is_given(node)]
+    for factor, size in shapes.multiples(message):
+        if move := _multiplied(nodes, factor, size):
+            yield move
     named = [node for node in nodes if node in outcome.nodes]
     shown = shapes.shapes_in(message)
     meant = named or [node for node in nodes if _shape(node) in shown]
@@ -264,3 +250,14 @@ def _interleave(groups: Sequence[Tuple[List[Node], List[Choice]]]) -> Iterator[M
         for nodes, choices in groups:
             if rank < len(choices):
                 yield [(node, choices[rank]) for node in nodes]
+
+
+def _multiplied(nodes: Sequence[Node], factor: int, size: int) -> Move:
+    """Make all axes of a size longer by a factor: the lengths of arrays that belong together."""
+    return [
+        (node, node.choice._replace(value=(shapes.replaced(shape, {size: size * factor}), dtype)))
+        for node in nodes
+        if node.choice.kind in (ARRAY, CONSTANT)
+        for shape, dtype in [node.choice.value]
+        if size in shape
+    ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Collection, List, Mapping, Optional, Sequence, Tuple
+from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .candidates import BATCH, LENGTH, WIDTH, sizes
 from .node import CONSTANT, Choice, Shape
 
+# Entries of an array of which the message says that it is too short.
+_MOST_MULTIPLIED = 1 << 23
 # Sizes and shapes that are tried.
 _LARGEST, _MOST = 64, 24
 
@@ -74,6 +76,16 @@ def rank_wanted(message: str, rank: int) -> int:
         return 0
     one, other = map(int, ranks.groups())
     return other if rank == one else one if rank == other else 0
+
+
+def multiples(message: str) -> Iterator[Tuple[int, int]]:
+    """Yield what makes the usual lengths divide as a message wants: a factor and a length."""
+    found = re.search(r"size (\d+)\) into shape .*axis sizes \((\d+)\) does not", message)
+    if found:
+        entries, product = map(int, found.groups())
+        factor = product // math.gcd(entries, product)
+        if factor * entries <= _MOST_MULTIPLIED:
+            yield from ((factor, size) for size in (LENGTH, BATCH))
 
 
 def replaced(shape: Shape, sizes: Mapping[int, int]) -> Shape:

@@ -18,9 +18,6 @@ import numpy as np
 from ..lookup import attribute, has
 from ..transfer.arrays import is_key, key_data
 
-# Of `jax.checkpoint`, in any release.
-_OPTIONS = {"concrete", "policy", "prevent_cse", "static_argnums", "static_argnames"}
-
 
 class _Readable(types.SimpleNamespace):
     """An object that can also be read as a mapping of its attributes."""
@@ -93,8 +90,7 @@ class Function:
     Arrays, flags, numbers, strings, and random keys all matter, and so does their order.
     `positional` and `names` say how it was called first: an argument then passed by keyword may
     also be passed by position. Functions of other `number` compute something else. If it is asked
-    for an array of a shape, as an initialiser is, it makes one. If it is passed a function and
-    nothing but options of a checkpoint, it is one.
+    for an array of a shape, as an initialiser is, it makes one.
     """
 
     __name__ = "function"
@@ -115,9 +111,6 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a mixture of everything."""
-        if len(args) == 1 and inspect.isroutine(args[0]) and _OPTIONS.issuperset(kwargs):
-            return jax.checkpoint(args[0], **kwargs)
-        mutable = kwargs.pop("mutable", None)
         given = [(at, part) for at, part in enumerate(args)]
         given += [(self._place(name), kwargs[name]) for name in sorted(kwargs)]
         main = _main([part for _, part in given])
@@ -132,9 +125,6 @@ class Function:
         else:
             bent = jnp.tanh((1 + 0.2 * self.number) * main + 0.1 * _pattern(main.shape[-1:]))
             result = ((1 + 0.3 * jnp.tanh(total)) * bent + 0.5 * total).astype(main.dtype)
-        if mutable:  # as `apply` of a Flax module
-            names = [mutable] if isinstance(mutable, str) else mutable
-            return result, {name: jnp.mean(result) for name in _names(names)}
         return result
 
     def _place(self, name: str) -> int:
@@ -144,10 +134,6 @@ class Function:
 
 
 mixture = Function()
-
-
-def _names(collections: Any) -> List[str]:
-    return list(collections) if isinstance(collections, (list, tuple)) else ["batch_stats"]
 
 
 def _main(parts: List[Any]) -> Any:

@@ -39,7 +39,6 @@ class Use:
         is_tested: its truth matters.
         is_iterated: its elements are read.
         is_condition: it says which elements `jnp.where` takes.
-        merged: entries of the dictionaries that it is merged with: `dict(DEFAULTS, **name)`.
     """
 
     keys: List[str] = field(default_factory=list)
@@ -50,7 +49,6 @@ class Use:
     is_tested: bool = False
     is_iterated: bool = False
     is_condition: bool = False
-    merged: Dict[str, Any] = field(default_factory=dict)
 
     @property
     def fields(self) -> Set[str]:
@@ -73,7 +71,6 @@ class Use:
         self.is_tested |= other.is_tested
         self.is_iterated |= other.is_iterated
         self.is_condition |= other.is_condition
-        self.merged.update(other.merged)
 
 
 def of_all(functions: Iterable[Callable[..., Any]]) -> Dict[str, Use]:
@@ -167,11 +164,6 @@ class _Reader(ast.NodeVisitor):
         if callee in _ARGUMENT_ITERATED:
             for argument in node.args:
                 self._use(argument).is_iterated = True
-        self._merge([*node.args, *(k.value for k in node.keywords if k.arg is None)])
-        self.generic_visit(node)
-
-    def visit_Dict(self, node: ast.Dict) -> None:
-        self._merge([part for key, part in zip(node.keys, node.values) if key is None])
         self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
@@ -221,12 +213,6 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node.op, ast.Not):
             self._use(node.operand).is_tested = True
         self.generic_visit(node)
-
-    def _merge(self, parts: List[Any]) -> None:
-        held = [self._value(part) for part in parts]
-        entries = {k: v for one in held if type(one) is dict for k, v in one.items()}
-        for part in parts if entries else ():
-            self._use(part).merged.update({k: v for k, v in entries.items() if type(k) is str})
 
     def _entries(self, node: Any) -> List[Any]:
         """Return the constants in a list, or the keys of a dictionary, that an expression is."""

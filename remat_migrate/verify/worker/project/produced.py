@@ -68,11 +68,7 @@ class Producers:
             return plan._replace(choices=[*_trees(found), *plan.choices])
         if kinds & {KEY} or (plan and plan.alternatives):
             return plan
-        if candidates.is_settings(name):
-            read = uses.of_parameter(unit, name).fields
-            made = [Choice(INSTANCE, cls) for cls in self._with(read)]
-        else:
-            made = _trees(initialisers.named(unit, name))
+        made = _trees(initialisers.named(unit, name))
         rest = list(plan.choices) if plan else [Choice(GUESS)]
         return Plan(made + rest, plan.alternatives if plan else []) if made else plan
 
