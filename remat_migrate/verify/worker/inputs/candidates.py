@@ -10,9 +10,12 @@ import re
 import zlib
 from typing import Any, Dict, Iterable, List, Optional
 
-from .node import DICT, KEY, OBJECT, Choice, Node, Plan, Shape, array, value
+from .node import DICT, KEY, Choice, Node, Plan, Shape, array, value
 
 BATCH, LENGTH, WIDTH = 2, 4, 8
+
+# The entries of a dictionary of which nothing is known.
+MADE_UP = ("w", "b")
 
 # A string that no code knows, for the branch of all others.
 OTHER = "other"
@@ -325,7 +328,7 @@ def plan_by_name(name: str, inside: bool, siblings: Iterable[str] = ()) -> Optio
 def is_setting(node: Node) -> bool:
     """Return whether a node is part of an object or dict of settings, which holds no arrays."""
     parent = node.parent
-    if parent is None or parent.choice.kind not in (DICT, OBJECT):
+    if parent is None or parent.choice.kind != DICT:
         return False
     return is_settings(parent.name)
 
@@ -336,7 +339,7 @@ def by_name(node: Node) -> List[Choice]:
     if is_setting(node):
         return (strings(name) if is_text(name) else numbers(name)) + shapes(name, inside)
     if not inside and is_parameters(name):
-        return [Choice("dict", ("w", "b")), *shapes(name, inside)]
+        return [Choice(DICT, MADE_UP), *shapes(name, inside)]
     if not inside and is_settings(name):
         return [value({})]
     if matches(_CALLABLE, name):

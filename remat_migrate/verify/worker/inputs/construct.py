@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import zlib
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,6 @@ from .node import (
     INSTANCE,
     KEY,
     LIST,
-    OBJECT,
     TREE,
     TUPLE,
     VALUE,
@@ -147,11 +146,7 @@ def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
     names = [name for name in (choice.value or sorted(node.children)) if name in node.children]
     present = [n for n in names if node.children[n].choice != Choice(ABSENT)]
     entries = {name: part(node.children[name]) for name in present}
-    if choice.kind != OBJECT:
-        return entries
-    leaves = jax.tree_util.tree_leaves(entries)
-    arrays = any(isinstance(leaf, (jax.Array, np.ndarray)) for leaf in leaves)
-    return stand_in.Record(**entries) if arrays else stand_in.Settings(**entries)
+    return stand_in.Record(entries) if node.attributes else entries
 
 
 def key(choice: Choice) -> Any:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..frameworks import flax_modules
 from . import candidates, stand_in
-from .node import DICT, LIST, OBJECT, Choice, Node, Plan, array, value
+from .node import DICT, LIST, Choice, Node, Plan, array, value
 from .uses import Use
 
 _ARRAY_ATTRIBUTES = {name for name in dir(jax.Array) if not name.startswith("_")}
@@ -54,7 +54,7 @@ def _structured(node: Node, use: Use, objects: Callable[[Node], List[Choice]]) -
         node.attributes |= use.attributes - _DICT_ATTRIBUTES
         return objects(node)
     if use.keys or use.asked or use.attributes & _DICT_ATTRIBUTES:
-        return [Choice(DICT), Choice(OBJECT)]
+        return [Choice(DICT)]
     return []
 
 

@@ -16,7 +16,6 @@ VALUE = "value"  # a Python object, passed unchanged
 DICT = "dict"  # value: names of its entries; None: any that is asked for
 LIST = "list"  # value: how many
 TUPLE = "tuple"  # the same, or annotations of the entries
-OBJECT = "object"  # has any attribute that is asked for
 INSTANCE = "instance"  # value: the class; children are the arguments of its constructor
 FIELDS = "fields"  # value: settings; children are the fields that may have other values
 TREE = "tree"  # value: a Tree; children are its leaves, numbered
@@ -160,7 +159,7 @@ class Node:
         for node in reversed(above[:-1]):
             last = node.path[-1]
             kind = node.parent.choice.kind if node.parent else DICT
-            if kind in (OBJECT, INSTANCE, FIELDS):
+            if kind in (INSTANCE, FIELDS) or (node.parent and node.parent.attributes):
                 text += "." + last
             else:
                 text += "[{}]".format(last if last.isdigit() else repr(last))
@@ -177,7 +176,7 @@ class Node:
     def in_use(self, name: str) -> bool:
         """Return whether a child is part of the current choice."""
         if self.choice.kind not in (
-            *(DICT, LIST, TUPLE, OBJECT),
+            *(DICT, LIST, TUPLE),
             *(INSTANCE, FIELDS, TREE),
         ):
             return False

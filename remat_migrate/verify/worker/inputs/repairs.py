@@ -8,7 +8,7 @@ from typing import Collection, List
 import jax
 
 from . import candidates, guesses, shapes
-from .node import ARRAY, CONSTANT, DICT, KEY, LIST, OBJECT, TUPLE, VALUE, Choice, Node, array, value
+from .node import ARRAY, CONSTANT, DICT, KEY, LIST, TUPLE, VALUE, Choice, Node, array, value
 
 VALUE_ERRORS = tuple(
     getattr(jax.errors, name)
@@ -39,6 +39,13 @@ def missing_attribute(error: BaseException) -> str:
     return found.group(1) if found and isinstance(error, AttributeError) else ""
 
 
+def missing_entry(error: BaseException) -> str:
+    """Return the key or the attribute that an error says a dictionary lacks; empty for others."""
+    if isinstance(error, KeyError) and error.args and type(error.args[0]) is str:
+        return error.args[0]
+    return missing_attribute(error) if isinstance(getattr(error, "obj", None), dict) else ""
+
+
 def others_of(choice: Choice) -> List[Choice]:
     """Return the values that are worth a case beside one that an error has asked for."""
     return candidates.both() if choice.kind == VALUE and type(choice.value) is bool else []
@@ -60,6 +67,9 @@ def choices(node: Node, error: BaseException, integers: Collection[int]) -> List
         found = typed + _python_values(node, error)
     elif node.choice.kind in (ARRAY, CONSTANT):
         found = _other_kinds(node, text) + _arrays(node, text, integers)
+    elif node.choice.kind == DICT and (name := missing_entry(error)):
+        known = node.choice.value if node.choice.value != candidates.MADE_UP else ()
+        found = [Choice(DICT, (*known, name))]
     elif node.choice.kind in (LIST, TUPLE):
         found = _sequences(node.choice, text)
     kept = {choice.key(): choice for choice in [*found, *node.queue]}
@@ -85,7 +95,7 @@ def _python_values(node: Node, error: BaseException) -> List[Choice]:
 def _other_kinds(node: Node, text: str) -> List[Choice]:
     """Return other kinds of values that an error asks for in place of an array."""
     if "string index" in text or "only integers, slices" in text:
-        return [Choice(DICT), Choice(OBJECT)]
+        return [Choice(DICT)]
     if "callable" in text:
         return guesses.functions(node)
     is_text = candidates.is_text(node.name) and not node.inside

@@ -17,18 +17,18 @@ import jax.numpy as jnp
 from ..lookup import unwrapped
 from ..project import constructors, produced
 from ..work import operations
-from . import candidates, code_usage, construct, guesses, type_hints, uses
-from .containers import OpenDict, OpenObject, Ticket
+from . import candidates, code_usage, construct, guesses, stand_in, type_hints, uses
+from .candidates import MADE_UP
 from .node import (
     ABSENT,
     ARRAY,
     CONSTANT,
+    DICT,
     FIELDS,
     GUESS,
     INSTANCE,
     KEY,
     LIST,
-    OBJECT,
     TREE,
     TUPLE,
     VALUE,
@@ -165,7 +165,7 @@ class Search:
         for cls in constructors.classes():
             if cls not in fitting and all(callable(vars(cls).get(n)) for n in node.attributes):
                 fitting.append(cls)
-        return [Choice(INSTANCE, cls) for cls in _outermost_first(fitting)] + [Choice(OBJECT)]
+        return [Choice(INSTANCE, cls) for cls in _outermost_first(fitting)] + [Choice(DICT)]
 
     # Values passed to the unit
 
@@ -202,14 +202,20 @@ class Search:
         if choice.kind == TREE:
             leaves = [self.passed_value(node.children[str(at)]) for at in range(node.count())]
             return jax.tree_util.tree_unflatten(choice.value.structure, leaves)
-        names = list(node.children) if choice.value is None else choice.value
-        children = {name: self.child_present(node, name) for name in names}
+        if choice.value is None:
+            choice = node.choice = Choice(DICT, self._entries(node))
+        children = {name: self.child_present(node, name) for name in choice.value}
         held = {
             name: self.passed_value(child) for name, child in children.items() if child is not None
         }
-        if choice.kind == OBJECT:
-            return OpenObject(Ticket(node, self), held)
-        return held if choice.value is not None else OpenDict(Ticket(node, self), held.items())
+        return stand_in.Record(held) if node.attributes else held
+
+    def _entries(self, node: Node) -> Tuple[str, ...]:
+        """Return the entries of a dictionary that code reads by its name, and those it may lack."""
+        use = self._use(node)
+        for name in use.asked:
+            self.want(node, name)
+        return tuple(dict.fromkeys([*use.keys, *use.asked, *sorted(node.attributes)])) or MADE_UP
 
     def child_present(self, node: Node, name: str) -> Optional[Node]:
         """Return a child, or None if it is absent."""

@@ -22,8 +22,7 @@ from typing import (
 )
 
 from . import candidates, repairs, shapes
-from .containers import LIBRARIES
-from .node import ARRAY, CONSTANT, KEY, Choice, Node
+from .node import ARRAY, CONSTANT, DICT, KEY, Choice, Node
 from .search import Budget, Call, Search
 
 Move = List[Tuple[Node, Choice]]
@@ -157,7 +156,8 @@ def _place(error: BaseException, is_called: bool) -> Tuple[Tuple[str, str, int],
     return tuple(place)
 
 
-_NOT_OURS = LIBRARIES | {__name__.partition(".")[0]}
+_NOT_OURS = {__name__.partition(".")[0], "jax", "jaxlib", "numpy", "scipy", "ml_dtypes"}
+_NOT_OURS |= {"flax", "haiku", "equinox", "optax", "chex", "einops", "opt_einsum"}
 _NOT_OURS |= {"functools", "contextlib", "dataclasses", "inspect", "typing", "enum", "copy"}
 _NOT_OURS |= {"collections"}
 
@@ -186,6 +186,8 @@ def _moves(search: Search, outcome: Outcome) -> Iterator[Move]:
     named = [node for node in nodes if node in outcome.nodes]
     shown = shapes.shapes_in(message)
     meant = named or [node for node in nodes if _shape(node) in shown]
+    if repairs.missing_entry(error):
+        meant = [node for node in nodes if node.choice.kind == DICT] or meant
     others = [node for node in nodes if node not in meant]
     needs_value = repairs.needs_value(error)
     moves: List[Move] = []

@@ -6,10 +6,8 @@ They are pickled by name, so both sides of a comparison find them here.
 from __future__ import annotations
 
 import inspect
-import math
-import types
 import zlib
-from typing import Any, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -19,54 +17,27 @@ from ..lookup import attribute, has
 from ..transfer.arrays import is_key, key_data
 
 
-class _Readable(types.SimpleNamespace):
-    """An object that can also be read as a mapping of its attributes."""
+class Record(Dict[str, Any]):
+    """A dictionary whose entries are attributes, too, as in most configurations.
+
+    Registered as a pytree of its entries with arrays; the others are part of its structure. It is
+    hashable by content, so that it can be static.
+    """
 
     def __getattr__(self, name: str) -> Any:
         """Refuse what the old code did not read; the parent recognises the name of this module."""
+        if name in self:
+            return self[name]
         raise AttributeError("{!r} has no attribute {!r}".format(type(self), name))
 
-    def __getitem__(self, name: str) -> Any:
-        return vars(self)[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in vars(self)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(vars(self))
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """As for a dict."""
-        return vars(self).get(name, default)
-
-    def keys(self) -> Iterable[str]:
-        """As for a dict."""
-        return vars(self).keys()
-
-    def items(self) -> Iterable[Tuple[str, Any]]:
-        """As for a dict."""
-        return vars(self).items()
-
-
-class Settings(_Readable):
-    """An object without arrays among its attributes; hashable by content, so it can be static."""
-
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(repr(sorted(vars(self).items())))
-
-
-class Record(_Readable):
-    """An object whose attributes are arrays; registered as a pytree.
-
-    Functions and other attributes without arrays are part of its structure.
-    """
+        return hash(repr(sorted(self.items())))
 
 
 def _flatten(record: Record) -> Tuple[Tuple[Any, ...], Tuple[Any, ...]]:
-    names = sorted(vars(record))
-    arrays = tuple(name for name in names if _has_arrays(getattr(record, name)))
-    rest = tuple((name, getattr(record, name)) for name in names if name not in arrays)
-    return tuple(getattr(record, name) for name in arrays), (arrays, rest)
+    arrays = tuple(name for name in sorted(record) if _has_arrays(record[name]))
+    rest = tuple((name, record[name]) for name in sorted(record) if name not in arrays)
+    return tuple(record[name] for name in arrays), (arrays, rest)
 
 
 def _has_arrays(thing: Any) -> bool:
@@ -76,12 +47,9 @@ def _has_arrays(thing: Any) -> bool:
     return not all(isinstance(leaf, fixed) or inspect.isroutine(leaf) for leaf in leaves)
 
 
-def _unflatten(names: Tuple[Any, ...], children: Any) -> Record:
-    arrays, rest = names
-    return Record(**dict(zip(arrays, children)), **dict(rest))
-
-
-jax.tree_util.register_pytree_node(Record, _flatten, _unflatten)
+jax.tree_util.register_pytree_node(
+    Record, _flatten, lambda names, leaves: Record([*zip(names[0], leaves), *names[1]])
+)
 
 
 class Function:
@@ -163,30 +131,14 @@ def _pattern(shape: Any) -> Any:
 
 def _feature(leaf: Any) -> Any:
     """Return a number that depends on a leaf."""
-    if not has(leaf, "dtype") or isinstance(leaf, type):
-        return _feature_of_object(leaf)
-    if is_key(leaf):
-        leaf = key_data(leaf)
-    if leaf.dtype == jnp.bool_:
-        numbers = jnp.where(leaf, 0.7, -0.4)
-    elif leaf.dtype == jnp.uint32:  # a random key
-        spread = leaf * jnp.uint32(2654435761)
-        numbers = (spread >> 9).astype(jnp.float32) / 2**23
-    elif jnp.issubdtype(leaf.dtype, jnp.integer):
-        numbers = jnp.sin(0.7 * leaf + 0.2)
-    elif jnp.issubdtype(leaf.dtype, jnp.complexfloating):
-        numbers = jnp.tanh(leaf.real + 0.5 * leaf.imag)
+    if has(leaf, "dtype") and not isinstance(leaf, type):
+        numbers = jnp.asarray(key_data(leaf) % 4096 if is_key(leaf) else leaf)
+        if jnp.iscomplexobj(numbers):
+            numbers = numbers.real + 0.5 * numbers.imag
+    elif isinstance(leaf, (bool, int, float)):
+        numbers = jnp.asarray(leaf)
     else:
-        numbers = jnp.tanh(leaf)
+        text = leaf if isinstance(leaf, str) else attribute(leaf, "__name__", "")
+        numbers = jnp.asarray(zlib.crc32(str(text).encode()) % 4096)
+    numbers = jnp.sin(0.7 * (numbers % 4096).astype(jnp.float32) + 0.2)
     return jnp.mean(numbers * (1.2 + _pattern(numbers.shape)))
-
-
-def _feature_of_object(thing: Any) -> float:
-    if isinstance(thing, bool):
-        return 2.2 * (0.7 if thing else -0.4)
-    if isinstance(thing, int):
-        return 2.2 * math.sin(0.7 * thing + 0.2)
-    if isinstance(thing, float):
-        return 2.2 * math.tanh(thing)
-    text = thing if isinstance(thing, str) else attribute(thing, "__name__", "")
-    return zlib.crc32(str(text).encode()) / 2**32

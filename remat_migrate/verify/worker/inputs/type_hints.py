@@ -24,7 +24,6 @@ from .node import (
     INSTANCE,
     KEY,
     LIST,
-    OBJECT,
     TUPLE,
     Choice,
     Node,
@@ -231,7 +230,7 @@ def _plan_of_instance(cls: Any) -> Optional[Plan]:
     if linen is not None and cls is linen.Module:
         return Plan([value(linen.Dense(candidates.WIDTH))])
     if isinstance(cls, type) and _constructible(cls):
-        return Plan([Choice(INSTANCE, cls), Choice(OBJECT)])
+        return Plan([Choice(INSTANCE, cls), Choice(DICT)])
     return None
 
 

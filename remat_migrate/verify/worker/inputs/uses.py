@@ -154,7 +154,9 @@ class _Reader(ast.NodeVisitor):
                 use.called = use.called or (0, ())
             elif callee in _LOOKED_UP and isinstance(node.func, ast.Attribute):
                 if key := _key_asked(node):
-                    self._use(node.func.value).asked.append(key)
+                    use = self._use(node.func.value)
+                    must_have = node.func.attr == "pop" and len(node.args) == 1
+                    (use.keys if must_have else use.asked).append(key)
                 self._use(argument).compared += self._entries(node.func.value)
             elif callee in _CONDITION_FIRST:
                 self._use(argument).is_condition = True
