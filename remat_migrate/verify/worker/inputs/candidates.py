@@ -33,7 +33,6 @@ _INDEX = [(2, 4), (2,), (4,), (), (8,), (2, 1)]
 _LABEL = [(2,), (2, 4), (4,), (2, 8), ()]
 _MASK = [(2, 4), (2, 4, 8), (4, 4), (2, 1, 4, 4), (2, 4, 4), (2, 4, 1), (4,), (8,), (1, 1, 4, 4)]
 _TIME = [(), (2,), (2, 4), (2, 1), (4,)]
-_IN_SPACE = [(3,), (2, 3), (4, 3), (2, 4, 3), (4,)]
 _LAST = [
     (4, 4),
     (2, 2, 4, 4),
@@ -89,7 +88,6 @@ _ACTIVATIONS = re.compile(
     r"|encoded|outputs?|features|carry|residual|signal|values|data)\d*"
 )
 _TIMES = re.compile(r"t|(\w+_)?(time|timestep)s?")
-_POINTS = re.compile(r"(\w+_)?(vec|vector|velocity|direction|normal|xyz|point|points|coords)\d?")
 _MASKS = re.compile(r"(\w+_)?(mask|masks|padding|valid|keep)")
 _IMAGES = re.compile(r"(\w+_)?(images?|img|pixels)")
 _WEIGHTS = re.compile(
@@ -280,8 +278,6 @@ def shapes(name: str, inside: bool) -> List[Choice]:
         first = _TIME
     elif matches(_IMAGES, name):
         first = _IMAGE
-    elif matches(_POINTS, name):
-        first = _IN_SPACE
     elif matches(_ATTENTION, name) and not inside:
         first = _HEADS
     elif matches(_WEIGHTS, name):

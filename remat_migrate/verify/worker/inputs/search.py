@@ -14,7 +14,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 
-from ..lookup import unwrapped
 from ..project import constructors, produced
 from ..work import operations
 from . import candidates, code_usage, construct, guesses, stand_in, type_hints, uses
@@ -89,7 +88,6 @@ class Search:
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
         # Code reads values that JAX computes from constants: compute them while tracing.
         self.folding = False
-        self.tried_folding = False
         self.last_error: Optional[BaseException] = None
         self.start()
 
@@ -100,7 +98,6 @@ class Search:
         self.named: List[Node] = []
         self.leaves: Dict[str, Any] = {}
         self.is_called = False
-        self.passed_values: Dict[int, Tuple[Node, Any]] = {}
         self.values: Dict[int, Any] = {}
 
     # Nodes
@@ -165,7 +162,7 @@ class Search:
         for cls in constructors.classes():
             if cls not in fitting and all(callable(vars(cls).get(n)) for n in node.attributes):
                 fitting.append(cls)
-        return [Choice(INSTANCE, cls) for cls in _outermost_first(fitting)] + [Choice(DICT)]
+        return [Choice(INSTANCE, cls) for cls in fitting] + [Choice(DICT)]
 
     # Values passed to the unit
 
@@ -181,8 +178,7 @@ class Search:
             leaf = self.leaves.get(_leaf_name(node))
             return _abstract(choice) if leaf is None else leaf
         if node.number not in self.values:
-            held = self.values[node.number] = self._build(node, choice)
-            self.passed_values[id(held)] = (node, held)
+            self.values[node.number] = self._build(node, choice)
         return self.values[node.number]
 
     def _build(self, node: Node, choice: Choice) -> Any:
@@ -280,18 +276,6 @@ class Search:
                 node.set_state(snapshot[number])
             else:
                 node.forget()
-
-
-def _outermost_first(classes: Sequence[type]) -> List[type]:
-    """Return the classes that others make after those."""
-    made = {
-        name
-        for cls in classes
-        for method in vars(cls).values()
-        for name in getattr(getattr(unwrapped(method), "__code__", None), "co_names", ())
-        if name != cls.__name__
-    }
-    return sorted(classes, key=lambda cls: cls.__name__ in made)
 
 
 def _text_of(error: BaseException) -> str:

@@ -120,24 +120,12 @@ def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
         if error is None:
             return None
         search.last_error = error
-        if repairs.needs_value(error) and not search.folding:
-            of_constants = isinstance(error, repairs.VALUE_ERRORS) and not search.named
-            if of_constants or _folding_helps(search, call, budget):
-                search.folding = True
-                continue
+        if repairs.needs_value(error) and not search.named and not search.folding:
+            # It depends on no input that JAX knows of: perhaps constants alone give it.
+            search.folding = True
+            continue
         return Outcome(error, search.named, _place(error, search.is_called))
     raise _BudgetSpent
-
-
-def _folding_helps(search: Search, call: Call, budget: Budget) -> bool:
-    """Return whether no value is needed where constants are computed; tried once in a search."""
-    if search.tried_folding or not budget.spend():
-        return False
-    search.tried_folding = search.folding = True
-    named = search.named
-    error = search.attempt(call)
-    search.folding, search.named = False, named
-    return error is None or not repairs.needs_value(error)
 
 
 def _place(error: BaseException, is_called: bool) -> Tuple[Tuple[str, str, int], ...]:

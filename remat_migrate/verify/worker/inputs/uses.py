@@ -18,7 +18,6 @@ from ..lookup import attribute, unwrapped
 _ARGUMENT_ITERATED = {"zip", "enumerate", "reversed", "len", "list", "sorted", "sum"}
 _ARGUMENT_CALLED = {"checkpoint", "remat", "filter_checkpoint", "jit", "grad", "value_and_grad"}
 _ARGUMENT_CALLED |= {"vmap", "pmap", "vjp", "jvp", "linearize", "scan", "partial", "custom_vjp"}
-_CONDITION_FIRST = {"where", "select"}
 _LOOKED_UP = {"get", "pop"}
 _NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
 _NOT_FIELDS |= {"_replace", "_asdict"}
@@ -38,7 +37,6 @@ class Use:
         compared: constants that it is compared with, or looked up among.
         is_tested: its truth matters.
         is_iterated: its elements are read.
-        is_condition: it says which elements `jnp.where` takes.
     """
 
     keys: List[str] = field(default_factory=list)
@@ -48,7 +46,6 @@ class Use:
     compared: List[Any] = field(default_factory=list)
     is_tested: bool = False
     is_iterated: bool = False
-    is_condition: bool = False
 
     @property
     def fields(self) -> Set[str]:
@@ -59,7 +56,7 @@ class Use:
     def says_much(self) -> bool:
         """Whether it tells more than that the name is passed on."""
         structured = self.keys or self.asked or self.attributes or self.called or self.is_iterated
-        return bool(structured or self.compared or self.is_tested or self.is_condition)
+        return bool(structured or self.compared or self.is_tested)
 
     def add(self, other: "Use") -> None:
         """Include another use of the same name."""
@@ -70,7 +67,6 @@ class Use:
         self.compared += other.compared
         self.is_tested |= other.is_tested
         self.is_iterated |= other.is_iterated
-        self.is_condition |= other.is_condition
 
 
 def of_all(functions: Iterable[Callable[..., Any]]) -> Dict[str, Use]:
@@ -158,8 +154,6 @@ class _Reader(ast.NodeVisitor):
                     must_have = node.func.attr == "pop" and len(node.args) == 1
                     (use.keys if must_have else use.asked).append(key)
                 self._use(argument).compared += self._entries(node.func.value)
-            elif callee in _CONDITION_FIRST:
-                self._use(argument).is_condition = True
         if callee == "dict":
             for argument in node.args:
                 self._use(argument).attributes.add("items")
