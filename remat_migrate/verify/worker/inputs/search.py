@@ -1,7 +1,6 @@
 """The inputs of a unit as far as they are known, and passes that find out more.
 
-Each pass runs the unit abstractly. Containers of unknown entries have each that they are asked for.
-`search_loop` handles errors.
+Each pass runs the unit abstractly. `search_loop` handles errors.
 """
 
 from __future__ import annotations
