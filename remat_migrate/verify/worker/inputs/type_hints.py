@@ -134,6 +134,8 @@ def plan_of_value(name: str, held: Any) -> Optional[Plan]:
         return Plan(types, types)
     if settings.holds_settings(held) and not flax_modules.is_module(held):
         return Plan([Choice(FIELDS, settings.shallow(held))])
+    if type(held) is str:
+        return Plan([value(held)], [value(held)])
     counts = candidates.counts_of(held)
     return Plan(counts, counts) if counts else None
 
