@@ -65,6 +65,15 @@ def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[st
     return _with_keys(lambda run, given, named: run(*given, **named), init)[0]
 
 
+def init_variables(module: Any, method: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """Return the variables that a module makes for a call of one of its methods."""
+    keys = {name: _fixed_key(i) for i, name in enumerate(USUAL_RNGS)}
+    init = PureCall("init", module.init, ({"rngs": keys},), {})
+    return _with_keys(
+        lambda run, given, _: run(dict(given[0]["rngs"]), *args, method=method, **kwargs), init
+    )
+
+
 def _with_keys(run: Callable[..., Any], pure_call: PureCall) -> Any:
     """Run it, and for every key that it turns out to want add one and run it again."""
     keys = pure_call.args[0]["rngs"]

@@ -27,6 +27,9 @@ _VALUE_TEXTS = re.compile(
     r"|must be (an )?integers?\b|not (a )?hashable|[Ee]xpected (an )?int|only length-1 arrays"
 )
 
+# Flax says so of random keys for a network.
+_KEYS = re.compile(r'needs PRNG for "(\w+)"|RNGs should be of shape|rngs should be a dictionary')
+
 
 def needs_value(error: BaseException) -> bool:
     """Return whether an error says that a traced value must be concrete."""
@@ -41,6 +44,8 @@ def missing_attribute(error: BaseException) -> str:
 
 def missing_entry(error: BaseException) -> str:
     """Return the key or the attribute that an error says a dictionary lacks; empty for others."""
+    if found := _KEYS.search(str(error)):
+        return found.group(1) or "dropout"
     if isinstance(error, KeyError) and error.args and type(error.args[0]) is str:
         return error.args[0]
     return missing_attribute(error) if isinstance(getattr(error, "obj", None), dict) else ""
@@ -65,6 +70,8 @@ def choices(node: Node, error: BaseException, integers: Collection[int]) -> List
         # "must be an integer" may be about the type of an array.
         typed = [] if isinstance(error, VALUE_ERRORS) else _types(node.choice, text)
         found = typed + _python_values(node, error)
+    elif node.choice.kind == KEY and _KEYS.search(text):
+        found = [Choice(DICT, (missing_entry(error),))]
     elif node.choice.kind in (ARRAY, CONSTANT):
         found = _other_kinds(node, text) + _arrays(node, text, integers)
     elif node.choice.kind == DICT and (name := missing_entry(error)):

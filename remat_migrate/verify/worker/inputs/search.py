@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from ..project import constructors, produced
 from ..work import operations
-from . import candidates, code_usage, construct, guesses, stand_in, type_hints, uses
+from . import candidates, code_usage, construct, guesses, networks, stand_in, type_hints, uses
 from .candidates import MADE_UP
 from .node import (
     ABSENT,
@@ -95,6 +95,8 @@ class Search:
         self.fresh = False
         # Those that the error is about, as far as it or JAX tells.
         self.named: List[Node] = []
+        # What inputs may be, if it is about the parameters of a network.
+        self.wanted: networks.Wanted = []
         self.leaves: Dict[str, Any] = {}
         self.is_called = False
         self.values: Dict[int, Any] = {}
@@ -224,6 +226,9 @@ class Search:
         self.start()
         self.producers.refresh(self)
         self.start()
+        for node in self.in_use():
+            if node.is_tree:
+                produced.add_leaves(self, node)
         leaves = {
             _leaf_name(node): _struct(node.choice)
             for node in self.in_use()
@@ -238,7 +243,10 @@ class Search:
                 leaves = jax.tree_util.tree_leaves(call(args, kwargs))
             except Exception as error:
                 # Ask during the trace: afterwards JAX cannot tell what an array depends on.
-                self.named = self._by_number(_text_of(error))
+                about, self.wanted = networks.learn(error)
+                self.named = self._by_number(_text_of(about))
+                if about is not error:
+                    raise about from error
                 raise
             return [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 

@@ -6,6 +6,7 @@ the inputs that the error names or whose shapes it mentions, then to others.
 
 from __future__ import annotations
 
+import itertools
 import re
 from types import TracebackType
 from typing import (
@@ -21,7 +22,7 @@ from typing import (
     Tuple,
 )
 
-from . import candidates, repairs, shapes
+from . import candidates, networks, repairs, shapes
 from .node import ARRAY, CONSTANT, DICT, KEY, Choice, Node
 from .search import Budget, Call, Search
 
@@ -41,6 +42,7 @@ class Outcome(NamedTuple):
 
     error: BaseException
     nodes: List[Node]  # the inputs that it names
+    wanted: networks.Wanted  # what the parameters of a network may be
     place: Tuple[Tuple[str, str, int], ...]  # file, function, and instruction, outermost first
 
     @property
@@ -124,7 +126,7 @@ def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
             # It depends on no input that JAX knows of: perhaps constants alone give it.
             search.folding = True
             continue
-        return Outcome(error, search.named, _place(error, search.is_called))
+        return Outcome(error, search.named, search.wanted, _place(error, search.is_called))
     raise _BudgetSpent
 
 
@@ -137,12 +139,17 @@ def _place(error: BaseException, is_called: bool) -> Tuple[Tuple[str, str, int],
     trace: Optional[TracebackType] = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
-        if module not in _NOT_OURS:
+        if (step := networks.progress(trace.tb_frame)) is not None:
+            place.append(_IN_NETWORK if step else _IN_INIT)
+        elif module not in _NOT_OURS:
             code = trace.tb_frame.f_code
             place.append((code.co_filename, code.co_name, trace.tb_lasti))
         trace = trace.tb_next
     return tuple(place)
 
+
+# In place of the frames of `apply`, and of `init` if that fails, too, which is less far.
+_IN_NETWORK, _IN_INIT = ("", "network", 1), ("", "network", 0)
 
 _NOT_OURS = {__name__.partition(".")[0], "jax", "jaxlib", "numpy", "scipy", "ml_dtypes"}
 _NOT_OURS |= {"flax", "haiku", "equinox", "optax", "chex", "einops", "opt_einsum"}
@@ -159,7 +166,8 @@ def _is_better(outcome: Outcome, before: Outcome, visited: Set[Tuple[object, ...
         return len(outcome.place) > len(before.place)
     if any(outcome.mismatch) and any(before.mismatch):
         return outcome.mismatch < before.mismatch
-    same_kind = outcome.reason[0] == before.reason[0]
+    # A network checks its parameters and its random keys one after the other.
+    same_kind = outcome.reason[0] == before.reason[0] or outcome.place[-1] == _IN_NETWORK
     return same_kind and outcome.mark not in visited
 
 
@@ -168,6 +176,8 @@ def _moves(search: Search, outcome: Outcome) -> Iterator[Move]:
     error, message = outcome.error, str(outcome.error)
     fixed = _pinned(search)
     nodes = [node for node in search.in_use() if node not in fixed and not _is_given(node)]
+    for choices in outcome.wanted:
+        yield from itertools.islice(_parameters(nodes, choices), MOST_PER_NODE)
     for factor, size in shapes.multiples(message):
         if move := _multiplied(nodes, factor, size):
             yield move
@@ -175,7 +185,7 @@ def _moves(search: Search, outcome: Outcome) -> Iterator[Move]:
     shown = shapes.shapes_in(message)
     meant = named or [node for node in nodes if _shape(node) in shown]
     if repairs.missing_entry(error):
-        meant = [node for node in nodes if node.choice.kind == DICT] or meant
+        meant = [node for node in nodes if node.choice.kind in (DICT, KEY)] or meant
     others = [node for node in nodes if node not in meant]
     needs_value = repairs.needs_value(error)
     moves: List[Move] = []
@@ -192,6 +202,17 @@ def _moves(search: Search, outcome: Outcome) -> Iterator[Move]:
             [(alike, _choices(search, alike[0], error)) for alike in _alike(group)]
         )
     yield from moves[:MOST_MOVES]
+
+
+def _parameters(nodes: Sequence[Node], choices: Sequence[Choice]) -> Iterator[Move]:
+    """Yield changes that make inputs the parameters of a network, in the order of the inputs."""
+    able = [
+        node
+        for node in nodes
+        if node.choice.kind in (ARRAY, DICT) or (node.is_tree and node.choice.value.made_by is None)
+    ]
+    for some in itertools.permutations(able, len(choices)):
+        yield list(zip(some, choices))
 
 
 def _choices(search: Search, node: Node, error: BaseException) -> List[Choice]:

@@ -235,6 +235,14 @@ def _become(search: Any, node: Node, before: Tree, tree: Tree) -> None:
         return
     node.choice = Choice(TREE, tree._replace(made_by=before.made_by))
     node.children = {}
+    add_leaves(search, node)
+
+
+def add_leaves(search: Any, node: Node) -> None:
+    """Add nodes for the leaves of a tree."""
+    tree = node.choice.value
+    if node.children:
+        return
     numbered = jax.tree_util.tree_unflatten(tree.structure, list(range(len(tree.leaves))))
     for path, number in jax.tree_util.tree_flatten_with_path(numbered)[0]:
         leaf = tree.leaves[number]
