@@ -2,7 +2,9 @@
 
 import sys
 
+import flax.linen as nn
 import haiku as hk
+import jax
 import jax.numpy as jnp
 from worker_package import load_worker
 
@@ -52,6 +54,46 @@ def clips(x):
 
 def test_more_axes_than_any_name_suggests():
     assert len(inputs_of(clips)[0].shape) == 5
+
+
+class Patches(nn.Module):
+    @nn.compact
+    def __call__(self, clip):
+        batch, time, _height, _width, _channels = clip.shape
+        return nn.Dense(3)(clip.reshape(batch, time, -1))
+
+
+def patches_loss(params, clip, key):
+    first, second = jax.random.split(key)
+    noise = jax.random.normal(first, clip.shape)
+    return Patches().apply({"params": params}, clip + noise, rngs={"dropout": second}).mean()
+
+
+def test_the_key_stays_a_key_where_a_network_refuses_its_input():
+    _, clip, key = inputs_of(patches_loss)
+    assert len(clip.shape) == 5
+    assert key.dtype == jnp.uint32
+
+
+class Encoder(nn.Module):
+    """Its mask has another rank; in the loss, nothing but JAX's message tells so."""
+
+    @nn.compact
+    def __call__(self, images, pixels):
+        x = nn.Conv(4, (2, 2), strides=(2, 2))(images)
+        b, h, w, d = x.shape
+        keep = pixels[:, ::2, ::2][:, :h, :w].reshape(b, h * w)
+        return x.reshape(b, h * w, d) * keep[..., None]
+
+
+def encoder_loss(params, batch):
+    return Encoder().apply({"params": params}, batch["images"], batch["valid"]).sum()
+
+
+def test_arguments_of_a_network_that_fails_to_initialise():
+    _, batch = inputs_of(encoder_loss)
+    assert batch["images"].ndim == 4
+    assert batch["valid"].ndim >= 3
 
 
 ONCE = """
