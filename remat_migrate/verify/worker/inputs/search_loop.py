@@ -83,7 +83,7 @@ def solve(
                 return repairs.describe(outcome.error)
             visited.add(outcome.mark)
             base = search.save()
-            for move in _moves(search, outcome):
+            for move in list(_moves(search, outcome)):
                 search.restore(base)
                 for node, choice in move:
                     node.assign(choice)
