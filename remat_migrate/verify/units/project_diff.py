@@ -120,7 +120,8 @@ def callers(
     known = {unit.key for unit in units}
     found: list[Unit] = []
     sources = [path for path in paths if not is_test_file(path)]
-    for user in users(by_name.keys(), sources, import_names, after):
+    for path, qualname, line in _mentioning(by_name.keys(), sources, after):
+        user = _unit(path, qualname, line, import_names)
         # Elsewhere, attributes of these names are other functions: `scan`, `build`.
         imported = import_names.run_with(user.path)
         new = _nodes(user, after)
@@ -148,17 +149,6 @@ def _nodes(unit: Unit, texts: Texts) -> list[ast.stmt]:
 
 def _mentions(nodes: Sequence[ast.stmt], name: str) -> bool:
     return any(name in names for node in nodes for names in mentions_of(node))
-
-
-def users(
-    names: Set[str],
-    paths: Iterable[Path],
-    import_names: ImportNames,
-    texts: Texts = _ON_DISK,
-) -> Iterator[Unit]:
-    """Yield the units of some files that read a name or attribute among `names`."""
-    for path, name, line in _mentioning(names, paths, texts):
-        yield _unit(path, name, line, import_names)
 
 
 def _mentioning(

@@ -33,6 +33,16 @@ def flax_gradient(variables, x, rngs):
     )
 
 
+@jax.jit
+def built_inside(x, params):
+    def loss(params):
+        return nn.Dense(5).apply({"params": params}, x).sum()
+
+    return jax.tree_util.tree_map(
+        lambda one, step: one - 0.1 * step, params, jax.grad(loss)(params)
+    )
+
+
 def forward(x, scale):
     return hk.Linear(3)(x) * scale
 
@@ -79,6 +89,11 @@ def test_flax_collections():
     assert shapes(stats) == {"BatchNorm_0": {"mean": (6,), "var": (6,)}}
     assert (stats["BatchNorm_0"]["var"] > 0).all()
     assert y.shape  # a scalar would hide what happens to the axes
+
+
+def test_flax_network_built_inside_a_jit():
+    x, params = first(built_inside)
+    assert shapes(params) == {"kernel": (x.shape[-1], 5), "bias": (5,)}
 
 
 def test_flax_variables_and_keys():

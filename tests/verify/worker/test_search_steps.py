@@ -18,30 +18,12 @@ def inputs_of(unit, cls=None):
     return made.cases[0][1]["args"]
 
 
-def pairwise(batch):
-    """Two entries have to agree, and the ranks of both are wrong at first."""
-    left = jax.nn.one_hot(batch["rows"], 3)[0]
-    distance = batch["index"][:, None] - batch["index"][None]
-    return jnp.einsum("ijk,ijk->", left[:, None] + left[None], jax.nn.one_hot(distance, 3))
-
-
-def test_shapes_that_come_closer_are_a_step():
-    (batch,) = inputs_of(pairwise)
-    assert batch["rows"].shape[1:] == batch["index"].shape
-
-
 def test_a_size_of_one_is_no_better_than_the_size_that_fits():
     choice = load_worker("inputs.node").array((2, 4))
     message = "Incompatible shapes for broadcasting: shapes=[(2, 1, 4), (8, 3, 6)]"
     first = [one.value[0] for one in shapes.repairs(choice, message, ())][:4]
     assert (2, 6) in first
     assert not any(1 in shape for shape in first)
-
-
-def test_mapped_axes_are_kept():
-    choice = load_worker("inputs.node").array((5, 8))
-    message = "Incompatible shapes for broadcasting: shapes=[(4, 1, 6), (1, 8)]"
-    assert shapes.repairs(choice, message, ())[0].value[0] == (5, 6)
 
 
 def with_grid(u):

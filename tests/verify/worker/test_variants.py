@@ -151,6 +151,6 @@ def test_stand_in_is_made_for_a_parameter():
 
 
 def test_records_with_functions_can_be_traced():
-    record = Record(apply_fn=Function(), params={"w": X}, step=1, rate=None)
+    record = Record({"apply_fn": Function(), "params": {"w": X}, "step": 1, "rate": None})
     out = jax.jit(lambda r: r.apply_fn(r.params["w"], r.step))(record)
     assert out.shape == X.shape

@@ -6,7 +6,7 @@ import functools
 import re
 import sys
 import traceback
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import jax
 
@@ -65,14 +65,12 @@ def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[st
     return _with_keys(lambda run, given, named: run(*given, **named), init)[0]
 
 
-def init_variables(
-    module: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any], method: Any, names: Sequence[str]
-) -> Any:
-    """Return the variables that a module makes for a call; `names`: of its random keys."""
-    keys = {name: _fixed_key(i) for i, name in enumerate(dict.fromkeys([*USUAL_RNGS, *names]))}
-    state = PureCall("init", module.init, ({"rngs": keys},), {})
+def init_variables(module: Any, method: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """Return the variables that a module makes for a call of one of its methods."""
+    keys = {name: _fixed_key(i) for i, name in enumerate(USUAL_RNGS)}
+    init = PureCall("init", module.init, ({"rngs": keys},), {})
     return _with_keys(
-        lambda run, given, _: run(dict(given[0]["rngs"]), *args, method=method, **kwargs), state
+        lambda run, given, _: run(dict(given[0]["rngs"]), *args, method=method, **kwargs), init
     )
 
 

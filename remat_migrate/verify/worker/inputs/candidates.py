@@ -10,9 +10,12 @@ import re
 import zlib
 from typing import Any, Dict, Iterable, List, Optional
 
-from .node import DICT, KEY, OBJECT, Choice, Node, Plan, Shape, array, value
+from .node import DICT, KEY, Choice, Node, Plan, Shape, array, value
 
 BATCH, LENGTH, WIDTH = 2, 4, 8
+
+# The entries of a dictionary of which nothing is known.
+MADE_UP = ("w", "b")
 
 # A string that no code knows, for the branch of all others.
 OTHER = "other"
@@ -30,7 +33,6 @@ _INDEX = [(2, 4), (2,), (4,), (), (8,), (2, 1)]
 _LABEL = [(2,), (2, 4), (4,), (2, 8), ()]
 _MASK = [(2, 4), (2, 4, 8), (4, 4), (2, 1, 4, 4), (2, 4, 4), (2, 4, 1), (4,), (8,), (1, 1, 4, 4)]
 _TIME = [(), (2,), (2, 4), (2, 1), (4,)]
-_IN_SPACE = [(3,), (2, 3), (4, 3), (2, 4, 3), (4,)]
 _LAST = [
     (4, 4),
     (2, 2, 4, 4),
@@ -86,7 +88,6 @@ _ACTIVATIONS = re.compile(
     r"|encoded|outputs?|features|carry|residual|signal|values|data)\d*"
 )
 _TIMES = re.compile(r"t|(\w+_)?(time|timestep)s?")
-_POINTS = re.compile(r"(\w+_)?(vec|vector|velocity|direction|normal|xyz|point|points|coords)\d?")
 _MASKS = re.compile(r"(\w+_)?(mask|masks|padding|valid|keep)")
 _IMAGES = re.compile(r"(\w+_)?(images?|img|pixels)")
 _WEIGHTS = re.compile(
@@ -277,8 +278,6 @@ def shapes(name: str, inside: bool) -> List[Choice]:
         first = _TIME
     elif matches(_IMAGES, name):
         first = _IMAGE
-    elif matches(_POINTS, name):
-        first = _IN_SPACE
     elif matches(_ATTENTION, name) and not inside:
         first = _HEADS
     elif matches(_WEIGHTS, name):
@@ -325,7 +324,7 @@ def plan_by_name(name: str, inside: bool, siblings: Iterable[str] = ()) -> Optio
 def is_setting(node: Node) -> bool:
     """Return whether a node is part of an object or dict of settings, which holds no arrays."""
     parent = node.parent
-    if parent is None or parent.choice.kind not in (DICT, OBJECT):
+    if parent is None or parent.choice.kind != DICT:
         return False
     return is_settings(parent.name)
 
@@ -336,7 +335,7 @@ def by_name(node: Node) -> List[Choice]:
     if is_setting(node):
         return (strings(name) if is_text(name) else numbers(name)) + shapes(name, inside)
     if not inside and is_parameters(name):
-        return [Choice("dict", ("w", "b")), *shapes(name, inside)]
+        return [Choice(DICT, MADE_UP), *shapes(name, inside)]
     if not inside and is_settings(name):
         return [value({})]
     if matches(_CALLABLE, name):

@@ -44,9 +44,10 @@ class Combinations:
         inside = {node.number for node in nodes if node.parent is not None}
         fresh.sort(key=lambda pin: pin[0] in inside)
         self._flips += fresh
-        floats = [pin for pin in fresh if type(pin[1].value) is float]
-        self._waiting += [(pin,) for pin in fresh if pin not in floats]
-        self._waiting += [tuple(floats)] if floats else []
+        floats = {pin[0]: pin for pin in reversed(fresh) if type(pin[1].value) is float}
+        together = tuple(floats.values())[::-1]
+        self._waiting += [(pin,) for pin in fresh if pin not in together]
+        self._waiting += [together] if together else []
 
     def next(self, room: int) -> Optional[Pins]:
         """Return the values for another case, None if all are covered; `room`: for how many."""

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..frameworks import flax_modules, haiku_units, nnx_modules
-from ..project import constructors, produced, settings
+from ..frameworks import haiku_units, nnx_modules
+from ..project import constructors, produced
 from ..transfer.arrays import made_numbers
 from . import candidates, stand_in, type_hints
 from .node import (
@@ -21,9 +21,7 @@ from .node import (
     FIELDS,
     INSTANCE,
     KEY,
-    LIKE,
     LIST,
-    OBJECT,
     TREE,
     TUPLE,
     VALUE,
@@ -62,8 +60,10 @@ def add_parameters(search: Any, node: Node) -> None:
         if variadic or (name in _NOT_MADE and parameter.default is not empty):
             continue
         annotation = known.get(name, parameter.annotation)
+        plan: Optional[Plan]
         if name in found:
-            plan: Optional[Plan] = _plan_found(name, found[name])
+            known_value = found[name]
+            plan = type_hints.plan_of_value(name, known_value) or Plan([value(known_value)])
             node.children[name] = search.new((*node.path, name), node, annotation, plan)
             continue
         plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
@@ -73,38 +73,10 @@ def add_parameters(search: Any, node: Node) -> None:
             if name not in search.names_read:
                 continue
             if type(parameter.default) is not bool:
-                plan = _plan_of_default(name, parameter.default)
+                plan = type_hints.plan_of_value(name, parameter.default)
                 if plan is None:
                     continue
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
-
-
-def _plan_found(name: str, thing: Any) -> Plan:
-    """Plan an argument that is known."""
-    if settings.holds_settings(thing):
-        return Plan([Choice(FIELDS, thing)])
-    choices = _others_of(name, thing)
-    return Plan(choices, choices) if choices else type_hints.plan_by_default(name, thing, None)
-
-
-def _plan_of_default(name: str, default: Any) -> Optional[Plan]:
-    """Plan an argument with a default that can be varied; None for others."""
-    if settings.holds_settings(default) and not flax_modules.is_module(default):
-        return Plan([Choice(FIELDS, default)])
-    others = _others_of(name, default)
-    return Plan(others, others) if others else None
-
-
-def _others_of(name: str, default: Any) -> List[Choice]:
-    """Return a rate, a type, or zero, and another to try; without dropout comes last."""
-    if type(default) is float:
-        return candidates.rates_of(name, default)
-    if counts := candidates.counts_of(default):
-        return counts
-    if candidates.is_dtype(name):
-        types = [default, *produced.other_dtypes(default)]
-        return [value(one) for one in types] if len(types) > 1 else []
-    return []
 
 
 def instance(node: Node, get_value: GetValue) -> Any:
@@ -157,8 +129,6 @@ def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
         return choice.value
     if choice.kind == KEY:
         return key(choice)
-    if choice.kind == LIKE:
-        return plain(nodes[choice.value], variant + _OTHER_NUMBERS, nodes)
     if choice.kind == ARRAY:
         return jnp.asarray(random_array(node, choice, variant))
     if choice.kind == CONSTANT:
@@ -176,11 +146,7 @@ def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
     names = [name for name in (choice.value or sorted(node.children)) if name in node.children]
     present = [n for n in names if node.children[n].choice != Choice(ABSENT)]
     entries = {name: part(node.children[name]) for name in present}
-    if choice.kind != OBJECT:
-        return entries
-    leaves = jax.tree_util.tree_leaves(entries)
-    arrays = any(isinstance(leaf, (jax.Array, np.ndarray)) for leaf in leaves)
-    return stand_in.Record(**entries) if arrays else stand_in.Settings(**entries)
+    return stand_in.Record(entries) if node.attributes else entries
 
 
 def key(choice: Choice) -> Any:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..frameworks import flax_modules
 from . import candidates, stand_in
-from .node import DICT, LIST, OBJECT, Choice, Node, Plan, array, value
+from .node import DICT, LIST, Choice, Node, Plan, value
 from .uses import Use
 
 _ARRAY_ATTRIBUTES = {name for name in dir(jax.Array) if not name.startswith("_")}
@@ -30,9 +30,6 @@ def plan(node: Node, use: Use, objects: Callable[[Node], List[Choice]]) -> Plan:
         return Plan(functions(node, *use.called))
     if structured := _structured(node, use, objects):
         return Plan(structured)
-    if use.is_condition and not use.compared:
-        arrays = candidates.shapes(node.name, node.inside)
-        return Plan([array(choice.value[0], "bool") for choice in arrays])
     if use.attributes & _ARRAY_ATTRIBUTES:
         return Plan(candidates.shapes(node.name, node.inside) + candidates.by_name(node))
     if use.is_iterated:
@@ -54,7 +51,7 @@ def _structured(node: Node, use: Use, objects: Callable[[Node], List[Choice]]) -
         node.attributes |= use.attributes - _DICT_ATTRIBUTES
         return objects(node)
     if use.keys or use.asked or use.attributes & _DICT_ATTRIBUTES:
-        return [Choice(DICT), Choice(OBJECT)]
+        return [Choice(DICT)]
     return []
 
 

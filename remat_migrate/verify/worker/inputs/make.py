@@ -146,8 +146,7 @@ class _Maker:
         self._roots(made)
         for parameter, node in self.search.roots:
             node.unused = not code_usage.is_read(self.unit, parameter.name)
-        known = all(node.unused for _, node in self.search.roots)
-        trouble = self._solve(budget, known)
+        trouble = self._solve(budget)
         if trouble is not None:
             self.reasons.append("no inputs found: " + trouble)
             return
@@ -210,23 +209,22 @@ class _Maker:
             elif parameter.kind is parameter.VAR_KEYWORD:
                 use = uses.of_parameter(self.unit, name)
                 keys = list(dict.fromkeys(use.keys + use.asked))
-                choice = Choice(FIELDS, use.merged) if use.merged else Choice(DICT, tuple(keys))
-                plan, annotation = Plan([choice]), None
+                plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
             else:
                 plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
                 plan = self.search.producers.plan(self.unit, name, plan, parameter.default)
             node = self.search.new((name,), None, annotation, plan)
-            for key in keys if plan is not None and plan.choices[0].kind == DICT else ():
+            for key in keys:
                 self.search.want(node, key)
             self.search.roots.append((parameter, node))
 
-    def _solve(self, budget: Budget, known: bool = False) -> Optional[str]:
+    def _solve(self, budget: Budget) -> Optional[str]:
         """Search without a context, and in the context that an error asks for."""
 
         def asks(error: BaseException) -> bool:
             return self.context is None and bool(pure_functions.context_from_error(error))
 
-        trouble = search_loop.solve(self.search, self._call, budget, known, asks)
+        trouble = search_loop.solve(self.search, self._call, budget, asks)
         error = self.search.last_error
         if trouble is not None and error is not None and asks(error):
             self.context = pure_functions.context_from_error(error)
@@ -257,7 +255,7 @@ class _Maker:
             self.search.restore(base)
             self._pin(pins)
             tries = TRIES_FOR_MADE_UP if are_made_up(pins) else TRIES_FOR_ANOTHER
-            trouble = self._solve(Budget(tries, budget.left()), known=True)
+            trouble = self._solve(Budget(tries, budget.left()))
             if trouble is not None:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))
                 combinations.reject(pins)
@@ -278,7 +276,7 @@ class _Maker:
 
         def solves() -> bool:
             left = Budget(TRIES_FOR_ANOTHER, budget.left())
-            return budget.spend() and self._solve(left, known=True) is None
+            return budget.spend() and self._solve(left) is None
 
         for about in variants.renumber(self.search, base, runs):
             case = self._case(0)

@@ -13,12 +13,10 @@ ARRAY = "array"  # value: shape, dtype name; traced in the search
 CONSTANT = "constant"  # the same, but concrete while tracing: code reads its values
 KEY = "key"  # value: "raw" or "typed", number of keys (0: a single key)
 VALUE = "value"  # a Python object, passed unchanged
-DICT = "dict"  # value: names of its entries; None: any that is asked for
+DICT = "dict"  # value: names of its entries; None: those that code reads of it
 LIST = "list"  # value: how many
 TUPLE = "tuple"  # the same, or annotations of the entries
-OBJECT = "object"  # has any attribute that is asked for
 INSTANCE = "instance"  # value: the class; children are the arguments of its constructor
-LIKE = "like"  # value: the number of a node with the same structure and shapes
 FIELDS = "fields"  # value: settings; children are the fields that may have other values
 TREE = "tree"  # value: a Tree; children are its leaves, numbered
 ABSENT = "absent"  # a missing entry of a dictionary
@@ -37,15 +35,11 @@ class Choice(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """The structure of a pytree, with the shape and dtype of each array, and what made it if known.
-
-    `of_network` says that a network's own `init` makes it.
-    """
+    """The structure of a pytree, with the shape and dtype of each array, and what made it."""
 
     structure: Any
     leaves: Tuple[Tuple[Shape, str], ...]
     made_by: Any = None
-    of_network: bool = False
 
 
 class Plan(NamedTuple):
@@ -165,7 +159,7 @@ class Node:
         for node in reversed(above[:-1]):
             last = node.path[-1]
             kind = node.parent.choice.kind if node.parent else DICT
-            if kind in (OBJECT, INSTANCE, FIELDS):
+            if kind in (INSTANCE, FIELDS) or (node.parent and node.parent.attributes):
                 text += "." + last
             else:
                 text += "[{}]".format(last if last.isdigit() else repr(last))
@@ -182,7 +176,7 @@ class Node:
     def in_use(self, name: str) -> bool:
         """Return whether a child is part of the current choice."""
         if self.choice.kind not in (
-            *(DICT, LIST, TUPLE, OBJECT),
+            *(DICT, LIST, TUPLE),
             *(INSTANCE, FIELDS, TREE),
         ):
             return False

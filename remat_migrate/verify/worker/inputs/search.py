@@ -1,36 +1,32 @@
 """The inputs of a unit as far as they are known, and passes that find out more.
 
-Each pass runs the unit abstractly. Containers of unknown entries have each that they are asked for.
-`search_loop` handles errors.
+Each pass runs the unit abstractly. `search_loop` handles errors.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-import math
+import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
 
-from ..lookup import unwrapped
 from ..project import constructors, produced
-from ..work import TooManyOperations, operations
-from . import blame, candidates, code_usage, construct, guesses, networks, type_hints, uses
-from .blame import Blame
-from .containers import OpenDict, OpenObject, Ticket
+from ..work import operations
+from . import candidates, code_usage, construct, guesses, networks, stand_in, type_hints, uses
+from .candidates import MADE_UP
 from .node import (
     ABSENT,
     ARRAY,
     CONSTANT,
+    DICT,
     FIELDS,
     GUESS,
     INSTANCE,
     KEY,
-    LIKE,
     LIST,
-    OBJECT,
     TREE,
     TUPLE,
     VALUE,
@@ -39,15 +35,11 @@ from .node import (
     Plan,
 )
 
+_TRACER: Any = jax.core.Tracer
+_INPUT = re.compile(r"input_(\d+)_")
+
 Call = Callable[[Tuple[Any, ...], Dict[str, Any]], Any]
 Snapshot = Dict[int, Any]
-
-# Of a pass in which JAX runs each iteration of its loops: operations.
-_MOST_UNROLLED = 8_000
-# To get past an error, once the search has got past the one before.
-_PASSES_FOR_NEXT = 25
-# With all that, how many times the work that was allowed at first.
-_MOST_TIMES = 4
 
 
 class OutOfTime(BaseException):
@@ -64,19 +56,11 @@ class Budget:
     def __init__(self, tries: int, work: float) -> None:
         self.tries = tries
         self.deadline = operations.count + work
-        self.latest = operations.count + _MOST_TIMES * work
-        self.last = operations.count
 
     def spend(self) -> bool:
         """Take one pass; False when nothing is left."""
         self.tries -= 1
-        self.last = operations.count
         return self.tries >= 0 and operations.count < self.deadline
-
-    def extend(self) -> None:
-        """Allow some more passes like the last, which got further."""
-        more = operations.count + _PASSES_FOR_NEXT * (operations.count - self.last)
-        self.deadline = max(self.deadline, min(more, self.latest))
 
     def left(self) -> float:
         """Return the work that is left: operations to trace."""
@@ -98,26 +82,23 @@ class Search:
         self.names_read = code_usage.names_read(functions)
         self.own_uses = uses.of_function(unit)
         self.uses = uses.of_all(functions)
+        self.integers = code_usage.integers_read(unit)
         self.nodes: Dict[int, Node] = {}
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
         # Code reads values that JAX computes from constants: compute them while tracing.
         self.folding = False
-        self.tried_folding = False
         self.last_error: Optional[BaseException] = None
-        # Its loops are traced as loops: the iterations are too many to run each.
-        self.has_long_loops = False
-        # By number, the places in the code where a network told what an input should be.
-        self.taught: Dict[int, Any] = {}
-        self.place: Any = ()
         self.start()
 
     def start(self) -> None:
         """Reset the state of a pass."""
         self.fresh = False
-        self.blamed: Optional[Blame] = None
+        # Those that the error is about, as far as it or JAX tells.
+        self.named: List[Node] = []
+        # What inputs may be, if it is about the parameters of a network.
+        self.wanted: networks.Wanted = []
         self.leaves: Dict[str, Any] = {}
         self.is_called = False
-        self.passed_values: Dict[int, Tuple[Node, Any]] = {}
         self.values: Dict[int, Any] = {}
 
     # Nodes
@@ -182,7 +163,7 @@ class Search:
         for cls in constructors.classes():
             if cls not in fitting and all(callable(vars(cls).get(n)) for n in node.attributes):
                 fitting.append(cls)
-        return [Choice(INSTANCE, cls) for cls in _outermost_first(fitting)] + [Choice(OBJECT)]
+        return [Choice(INSTANCE, cls) for cls in fitting] + [Choice(DICT)]
 
     # Values passed to the unit
 
@@ -198,15 +179,12 @@ class Search:
             leaf = self.leaves.get(_leaf_name(node))
             return _abstract(choice) if leaf is None else leaf
         if node.number not in self.values:
-            held = self.values[node.number] = self._build(node, choice)
-            self.passed_values[id(held)] = (node, held)
+            self.values[node.number] = self._build(node, choice)
         return self.values[node.number]
 
     def _build(self, node: Node, choice: Choice) -> Any:
         if choice.kind == VALUE:
             return choice.value
-        if choice.kind == LIKE:
-            return self.passed_value(self.nodes[choice.value])
         if choice.kind == CONSTANT:
             return construct.random_array(node, choice, 0)
         if choice.kind == INSTANCE:
@@ -221,14 +199,20 @@ class Search:
         if choice.kind == TREE:
             leaves = [self.passed_value(node.children[str(at)]) for at in range(node.count())]
             return jax.tree_util.tree_unflatten(choice.value.structure, leaves)
-        names = list(node.children) if choice.value is None else choice.value
-        children = {name: self.child_present(node, name) for name in names}
+        if choice.value is None:
+            choice = node.choice = Choice(DICT, self._entries(node))
+        children = {name: self.child_present(node, name) for name in choice.value}
         held = {
             name: self.passed_value(child) for name, child in children.items() if child is not None
         }
-        if choice.kind == OBJECT:
-            return OpenObject(Ticket(node, self), held)
-        return held if choice.value is not None else OpenDict(Ticket(node, self), held.items())
+        return stand_in.Record(held) if node.attributes else held
+
+    def _entries(self, node: Node) -> Tuple[str, ...]:
+        """Return the entries of a dictionary that code reads by its name, and those it may lack."""
+        use = self._use(node)
+        for name in use.asked:
+            self.want(node, name)
+        return tuple(dict.fromkeys([*use.keys, *use.asked, *sorted(node.attributes)])) or MADE_UP
 
     def child_present(self, node: Node, name: str) -> Optional[Node]:
         """Return a child, or None if it is absent."""
@@ -237,11 +221,14 @@ class Search:
 
     # Passes
 
-    def attempt(self, call: Call, jit: bool) -> Optional[BaseException]:
+    def attempt(self, call: Call) -> Optional[BaseException]:
         """Run one pass; return the error that ended it."""
         self.start()
         self.producers.refresh(self)
         self.start()
+        for node in self.in_use():
+            if node.is_tree:
+                produced.add_leaves(self, node)
         leaves = {
             _leaf_name(node): _struct(node.choice)
             for node in self.in_use()
@@ -256,9 +243,8 @@ class Search:
                 leaves = jax.tree_util.tree_leaves(call(args, kwargs))
             except Exception as error:
                 # Ask during the trace: afterwards JAX cannot tell what an array depends on.
-                about = networks.learn(error, self)
-                if not self.fresh:
-                    self.blamed = blame.find_blame(about, self)
+                about, self.wanted = networks.learn(error)
+                self.named = self._by_number(_text_of(about))
                 if about is not error:
                     raise about from error
                 raise
@@ -270,26 +256,19 @@ class Search:
                 traced({})
                 return None
             with contextlib.ExitStack() as stack:
-                unrolled = not (jit or self.folding or self.has_long_loops)
-                if unrolled:
-                    # Without inner jits JAX can tell which inputs a value depends on. Not while
-                    # folding: whole compiled functions take a fraction of the time.
-                    stack.enter_context(jax.disable_jit())
                 if self.folding:
                     stack.enter_context(jax.ensure_compile_time_eval())
-                # What JAX has compiled or traced before is not traced again, so count as before.
-                again = jit or self.folding
-                most = _MOST_UNROLLED if unrolled else math.inf
-                stack.enter_context(operations.again() if again else operations.counted(most))
+                stack.enter_context(operations.counted())
                 jax.eval_shape(traced, leaves)
-        except TooManyOperations:
-            self.has_long_loops = True
-            return self.attempt(call, jit)
         except NOT_OURS:
             raise
         except BaseException as error:  # `sys.exit` and pytest outcomes are not Exceptions
             return error
         return None
+
+    def _by_number(self, message: str) -> List[Node]:
+        numbers = {int(number) for number in _INPUT.findall(message)}
+        return [self.nodes[number] for number in sorted(numbers)]
 
     # States
 
@@ -306,16 +285,17 @@ class Search:
                 node.forget()
 
 
-def _outermost_first(classes: Sequence[type]) -> List[type]:
-    """Return the classes that others make after those."""
-    made = {
-        name
-        for cls in classes
-        for method in vars(cls).values()
-        for name in getattr(getattr(unwrapped(method), "__code__", None), "co_names", ())
-        if name != cls.__name__
-    }
-    return sorted(classes, key=lambda cls: cls.__name__ in made)
+def _text_of(error: BaseException) -> str:
+    """Return a text that names the inputs that an error is about, as far as JAX knows them."""
+    tracer: Any = getattr(error, "obj", None)  # what lacks an attribute
+    while isinstance(inner := getattr(tracer, "primal", getattr(tracer, "val", None)), _TRACER):
+        tracer = inner
+    if isinstance(tracer, _TRACER):
+        try:
+            tracer.__array__()
+        except Exception as refusal:  # this always raises
+            return str(refusal)
+    return str(error)
 
 
 def _leaf_name(node: Node) -> str:

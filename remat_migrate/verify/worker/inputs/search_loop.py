@@ -1,11 +1,14 @@
 """Search for inputs: an error means that an input was chosen wrongly, so try others.
 
-Each change is judged by how far the function gets with it. Changes to single inputs that an error
-is about are tried first, in order of likelihood, then pairs of changes.
+Each change is judged by how far the function gets with it. One change is made at a time: first to
+the inputs that the error names or whose shapes it mentions, then to others.
 """
 
 from __future__ import annotations
 
+import itertools
+import re
+from types import TracebackType
 from typing import (
     Any,
     Callable,
@@ -19,41 +22,43 @@ from typing import (
     Tuple,
 )
 
-from . import blame, candidates, repairs, shapes
-from .blame import Blame
-from .node import ARRAY, CONSTANT, KEY, LIKE, LIST, Choice, Node
+from . import candidates, networks, repairs, shapes
+from .node import ARRAY, CONSTANT, DICT, KEY, Choice, Node
 from .search import Budget, Call, Search
 
 Move = List[Tuple[Node, Choice]]
 
 # How many choices of a node, and how many changes in all, are tried for one error.
 MOST_PER_NODE = 24
-MOST_MOVES = 80
-# How many choices are tried of nodes that the error does not seem to be about.
-MOST_OF_OTHERS = 3
-# How many first and second changes are tried in pairs.
-MOST_FIRST = 10
-MOST_SECOND = 24
+MOST_MOVES = 120
 # How many passes may only find out more.
 MOST_FRESH = 40
 
+_SIZES = re.compile(r"\d+")
+
 
 class Outcome(NamedTuple):
-    """The outcome of a pass: an error, the inputs it is about, and whether under `jit`."""
+    """How a pass ended: with an error, at a place in the user's code."""
 
-    blamed: Blame
-    jit: bool
+    error: BaseException
+    nodes: List[Node]  # the inputs that it names
+    wanted: networks.Wanted  # what the parameters of a network may be
+    place: Tuple[Tuple[str, str, int], ...]  # file, function, and instruction, outermost first
 
     @property
     def mark(self) -> Tuple[object, ...]:
-        """A key that is equal for the same error at the same place."""
-        names = frozenset(node.path for node in self.blamed.nodes)
-        return self.jit, self.blamed.place, names, self.mismatch
+        """A key that is equal for the same error at the same place, whatever the sizes."""
+        return self.place, self.reason
+
+    @property
+    def reason(self) -> Tuple[str, str]:
+        """What is wrong, without sizes."""
+        return type(self.error).__name__, _SIZES.sub("", str(self.error))
 
     @property
     def mismatch(self) -> Tuple[int, int]:
         """How far the shapes in its message are from matching."""
-        return shapes.mismatch(str(self.blamed.error))
+        return shapes.mismatch(str(self.error))
 
 
 class _BudgetSpent(Exception):
@@ -64,26 +69,33 @@ def solve(
     search: Search,
     call: Call,
     budget: Budget,
-    known: bool = False,
     is_final: Callable[[BaseException], bool] = lambda error: False,
 ) -> Optional[str]:
-    """Find inputs under which `call` can be traced, also under `jit`; else what is in the way.
+    """Find inputs under which `call` can be traced; else return what is in the way.
 
-    `known` says that most inputs are known, so that they are likely to do. No inputs help against
-    an error that `is_final`.
+    No inputs help against an error that `is_final`.
     """
     try:
-        outcome = _settle(search, call, budget, known)
+        outcome = _settle(search, call, budget)
         visited: Set[Tuple[object, ...]] = set()
         while outcome is not None:
-            if is_final(outcome.blamed.error):
-                return repairs.describe(outcome.blamed.error)
+            if is_final(outcome.error):
+                return repairs.describe(outcome.error)
             visited.add(outcome.mark)
-            improvement = _Improvement(search, call, budget, outcome, visited)
-            if not improvement.improve():
-                return repairs.describe(outcome.blamed.error)
-            outcome = improvement.reached
-            budget.extend()
+            base = search.save()
+            for move in list(_moves(search, outcome)):
+                search.restore(base)
+                for node, choice in move:
+                    node.assign(choice)
+                reached = _settle(search, call, budget)
+                if reached is None or _is_better(reached, outcome, visited):
+                    for node, choice in move:
+                        node.offer(repairs.others_of(choice))
+                    break
+            else:
+                search.restore(base)
+                return repairs.describe(outcome.error)
+            outcome = reached
     except _BudgetSpent:
         error = search.last_error
         return "no tries left" if error is None else repairs.describe(error)
@@ -93,213 +105,134 @@ def solve(
 def runs(search: Search, call: Call, budget: Budget) -> bool:
     """Return whether `call` can be traced on inputs like these."""
     try:
-        return _settle(search, call, budget, True) is None
+        return _settle(search, call, budget) is None
     except _BudgetSpent:
         return False
 
 
-def _settle(search: Search, call: Call, budget: Budget, known: bool = False) -> Optional[Outcome]:
-    """Run passes until they find nothing new; None if the function runs, else the error.
-
-    If the inputs are `known`, the first pass is the last one as a rule.
-    """
-    if known and not search.folding and budget.spend() and search.attempt(call, True) is None:
-        if not search.fresh:
-            return None
-    jit = False
+def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
+    """Run passes until they find nothing new; None if the function runs, else the error."""
     fresh = 0
     while budget.spend():
-        error = search.attempt(call, jit)
-        if error is None:
-            if not search.fresh and (jit or search.folding):
-                return None
-            jit = not search.fresh
-            continue
-        search.last_error = error
+        error = search.attempt(call)
         if search.fresh and fresh < MOST_FRESH:
             # The next pass gets what was found in this one, and may already run.
             fresh += 1
-            jit = False
             continue
-        blamed = search.blamed or blame.find_blame(error, search)
-        if repairs.needs_value(error) and not search.folding:
-            if not blamed.depend or _folding_helps(search, call, budget):
-                search.folding = True
-                continue
-        return Outcome(blamed, jit)
+        if error is None:
+            return None
+        search.last_error = error
+        if repairs.needs_value(error) and not search.named and not search.folding:
+            # It depends on no input that JAX knows of: perhaps constants alone give it.
+            search.folding = True
+            continue
+        return Outcome(error, search.named, search.wanted, _place(error, search.is_called))
     raise _BudgetSpent
 
 
-def _folding_helps(search: Search, call: Call, budget: Budget) -> bool:
-    """Return whether no value is needed where constants are computed; tried once in a search."""
-    if search.tried_folding or not budget.spend():
-        return False
-    search.tried_folding = search.folding = True
-    error = search.attempt(call, False)
-    search.folding = False
-    return error is None or not repairs.needs_value(error)
+def _place(error: BaseException, is_called: bool) -> Tuple[Tuple[str, str, int], ...]:
+    """Return where in the user's code an error was raised, so that progress can be compared.
+
+    The arguments are constructed before the unit is called.
+    """
+    place = [("", "", int(is_called))]
+    trace: Optional[TracebackType] = error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        if (step := networks.progress(trace.tb_frame)) is not None:
+            place.append(_IN_NETWORK if step else _IN_INIT)
+        elif module not in _NOT_OURS:
+            code = trace.tb_frame.f_code
+            place.append((code.co_filename, code.co_name, trace.tb_lasti))
+        trace = trace.tb_next
+    return tuple(place)
 
 
-def _got_further(outcome: Outcome, other: Outcome) -> Optional[bool]:
-    """Return whether a pass got further than another; None if they ended at the same place."""
-    if outcome.jit != other.jit:
-        return outcome.jit
-    for here, there in zip(outcome.blamed.place, other.blamed.place):
-        if here[:2] != there[:2]:
-            return True
-        if here[2] != there[2]:
-            return here[2] > there[2]
-    depth, before = len(outcome.blamed.place), len(other.blamed.place)
-    return None if depth == before else depth > before
+# In place of the frames of `apply`, and of `init` if that fails, too, which is less far.
+_IN_NETWORK, _IN_INIT = ("", "network", 1), ("", "network", 0)
+
+_NOT_OURS = {__name__.partition(".")[0], "jax", "jaxlib", "numpy", "scipy", "ml_dtypes"}
+_NOT_OURS |= {"flax", "haiku", "equinox", "optax", "chex", "einops", "opt_einsum"}
+_NOT_OURS |= {"functools", "contextlib", "dataclasses", "inspect", "typing", "enum", "copy"}
+_NOT_OURS |= {"collections"}
 
 
-class _Improvement:
-    """One error, and the changes that it suggests."""
-
-    def __init__(
-        self,
-        search: Search,
-        call: Call,
-        budget: Budget,
-        start: Outcome,
-        visited: Set[Tuple[object, ...]],
-    ) -> None:
-        self.search = search
-        self.call = call
-        self.budget = budget
-        self.start = start
-        self.visited = visited
-        self.reached: Optional[Outcome] = None
-
-    def improve(self) -> bool:
-        """Change the inputs so that the function gets further; False: put back, nothing helps."""
-        base = self.search.save()
-        moves = list(_moves(self.search, self.start, MOST_MOVES))
-        message = str(self.start.blamed.error)
-        promising: List[Move] = []
-        others: List[Move] = []
-        for move in moves:
-            outcome = self._try(base, move)
-            if self._accept(outcome):
-                return True
-            if outcome is not None and self._is_typed(base, move, outcome):
-                return True
-            # The message changed: part of the problem may be solved.
-            changed = outcome is not None and str(outcome.blamed.error) != message
-            (promising if changed else others).append(move)
-        for first in (promising + others)[:MOST_FIRST]:
-            outcome = self._try(base, first)
-            if self._accept(outcome):
-                return True
-            assert outcome is not None
-            middle = self.search.save()
-            for second in _moves(self.search, outcome, MOST_SECOND):
-                if self._accept(self._try(middle, second)):
-                    return True
-        self.search.restore(base)
-        return False
-
-    def _try(self, base: Dict[int, Any], move: Move) -> Optional[Outcome]:
-        self.search.restore(base)
-        for node, choice in move:
-            node.assign(choice)
-        return _settle(self.search, self.call, self.budget)
-
-    def _is_typed(self, base: Dict[int, Any], move: Move, outcome: Outcome) -> bool:
-        """Return whether an array has got its dtype: what is wrong now is something else."""
-        (node, choice), *others = move
-        before = base[node.number][0]
-        arrays = (ARRAY, CONSTANT)
-        if others or before.kind not in arrays or choice.kind not in arrays:
-            return False
-        (shape, dtype), (new_shape, new_dtype) = before.value, choice.value
-        mark = (node.number, new_dtype)
-        if shape != new_shape or dtype == new_dtype or mark in self.visited:
-            return False
-        if repairs.types(choice, str(outcome.blamed.error)):
-            return False
-        self.visited.add(mark)
-        self.reached = outcome
-        return True
-
-    def _accept(self, outcome: Optional[Outcome]) -> bool:
-        if outcome is not None:
-            further = _got_further(outcome, self.start)
-            if further is False or outcome.mark in self.visited:
-                return False
-            message = str(outcome.blamed.error)
-            # The next element of a list may need entries like the one before.
-            same = message == str(self.start.blamed.error) and not repairs.wants_entries(message)
-            alike = same or set(outcome.blamed.nodes) == set(self.start.blamed.nodes)
-            apart = any(outcome.mismatch) and any(self.start.mismatch)
-            closer = apart and outcome.mismatch < self.start.mismatch
-            if further is None and (alike or apart) and not closer:
-                return False
-        self.reached = outcome
-        return True
+def _is_better(outcome: Outcome, before: Outcome, visited: Set[Tuple[object, ...]]) -> bool:
+    """Return whether a pass got further than another, or is nearer to it at the same place."""
+    for here, there in zip(outcome.place, before.place):
+        if here != there:
+            return here[:2] != there[:2] or here[2] > there[2]
+    if len(outcome.place) != len(before.place):
+        return len(outcome.place) > len(before.place)
+    if any(outcome.mismatch) and any(before.mismatch):
+        return outcome.mismatch < before.mismatch
+    # A network checks its parameters and its random keys one after the other.
+    same_kind = outcome.reason[0] == before.reason[0] or outcome.place[-1] == _IN_NETWORK
+    return same_kind and outcome.mark not in visited
 
 
-def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
-    """Changes that an error suggests, the likeliest first."""
-    blamed = outcome.blamed
-    count = 0
-    if repairs.STRUCTURE.search(str(blamed.error)):
-        matching = _same_structure([node for node in blamed.nodes if not node.pinned])
-        if matching:
-            count += 1
-            yield matching
+def _moves(search: Search, outcome: Outcome) -> Iterator[Move]:
+    """Yield changes that an error suggests, the likeliest first."""
+    error, message = outcome.error, str(outcome.error)
     fixed = _pinned(search)
-    for factor, size in shapes.multiples(str(blamed.error)):
-        if move := _multiplied(set(search.in_use()) - fixed, factor, size):
-            count += 1
+    nodes = [node for node in search.in_use() if node not in fixed and not _is_given(node)]
+    for choices in outcome.wanted:
+        yield from itertools.islice(_parameters(nodes, choices), MOST_PER_NODE)
+    for factor, size in shapes.multiples(message):
+        if move := _multiplied(nodes, factor, size):
             yield move
-    nodes = [node for node in blamed.nodes if node not in fixed and not _is_given(node)]
-    if repairs.needs_value(blamed.error):
-        # A number is likelier than an activation.
-        nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.number))
-    groups = [nodes]
-    if shapes.shapes_in(str(blamed.error)):
-        groups = [
-            [node for node in nodes if _is_mentioned(node, blamed)],
-            [node for node in nodes if not _is_mentioned(node, blamed)],
-        ]
-    about = fixed | set(blamed.nodes)
-    rest = [node for node in search.in_use() if node.queue and node not in about]
-    rest.sort(key=lambda node: (node.parent is not None or not _is_variadic(node), -node.number))
-    for group in groups:
-        lists = [_choices(search, node, blamed)[:MOST_PER_NODE] for node in group]
-        for move in _interleave(group, lists):
-            if count < most:
-                count += 1
-                yield move
-    for move in _interleave(rest, [node.queue[:MOST_OF_OTHERS] for node in rest]):
-        if count < most:
-            count += 1
-            yield move
+    named = [node for node in nodes if node in outcome.nodes]
+    shown = shapes.shapes_in(message)
+    meant = named or [node for node in nodes if _shape(node) in shown]
+    if repairs.missing_entry(error):
+        meant = [node for node in nodes if node.choice.kind in (DICT, KEY)] or meant
+    others = [node for node in nodes if node not in meant]
+    needs_value = repairs.needs_value(error)
+    moves: List[Move] = []
+    for group in (meant, others):
+        # A number is likelier than an activation, and a guess than what the code tells.
+        group.sort(
+            key=lambda node: (
+                needs_value and not candidates.is_number(node.name),
+                not node.is_guess,
+                -node.number,
+            )
+        )
+        moves += _interleave(
+            [(alike, _choices(search, alike[0], error)) for alike in _alike(group)]
+        )
+    yield from moves[:MOST_MOVES]
 
 
-def _choices(search: Search, node: Node, blamed: Blame) -> List[Choice]:
+def _parameters(nodes: Sequence[Node], choices: Sequence[Choice]) -> Iterator[Move]:
+    """Yield changes that make inputs the parameters of a network, in the order of the inputs."""
+    able = [
+        node
+        for node in nodes
+        if node.choice.kind in (ARRAY, DICT) or (node.is_tree and node.choice.value.made_by is None)
+    ]
+    for some in itertools.permutations(able, len(choices)):
+        yield list(zip(some, choices))
+
+
+def _choices(search: Search, node: Node, error: BaseException) -> List[Choice]:
     """Return everything to try for a node: first the objects that have what an array lacks."""
-    found = repairs.choices(node, blamed)
-    name = repairs.missing_attribute(blamed.error)
+    found = repairs.choices(node, error, search.integers)
+    name = repairs.missing_attribute(error)
     if name and node.choice.kind in (ARRAY, KEY):
         node.attributes.add(name)
         found = search.objects(node) + found
-    return found
+    return found[:MOST_PER_NODE]
 
 
-def _is_mentioned(node: Node, blamed: Blame) -> bool:
-    """Return whether a message tells the shape of an array."""
-    choice = node.choice
-    if choice.kind not in (ARRAY, CONSTANT):
-        return False
-    return choice.value[0] in shapes.shapes_in(str(blamed.error))
+def _shape(node: Node) -> Any:
+    """Return the shape of an array."""
+    return node.choice.value[0] if node.choice.kind in (ARRAY, CONSTANT) else None
 
 
 def _is_given(node: Node) -> bool:
-    """Return whether the project or a network makes an array, as a part of something."""
-    tree = node.parent.choice.value if node.parent and node.in_tree else None
-    return tree is not None and (tree.made_by is not None or tree.of_network)
+    """Return whether the project makes an array, as a part of something."""
+    return node.in_tree
 
 
 def _pinned(search: Search) -> Set[Node]:
@@ -313,39 +246,29 @@ def _pinned(search: Search) -> Set[Node]:
     return found
 
 
-def _is_variadic(node: Node) -> bool:
-    """Return whether a node stands for `*arguments`."""
-    return node.choice.kind == LIST and not node.is_guess
+def _alike(nodes: Sequence[Node]) -> List[List[Node]]:
+    """Return nodes with those that must be like them: the same parts of the elements of a list."""
+    found: Dict[object, List[Node]] = {}
+    for node in nodes:
+        place = tuple(part for part in node.path if not part.isdigit())
+        found.setdefault((place, node.choice.key()), []).append(node)
+    return list(found.values())
 
 
-def _interleave(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterator[Move]:
-    """Yield the first choice of each node, then the second of each."""
-    for rank in range(max([len(choices) for choices in lists] or [0])):
-        for node, choices in zip(nodes, lists):
+def _interleave(groups: Sequence[Tuple[List[Node], List[Choice]]]) -> Iterator[Move]:
+    """Yield the first choice of each group of nodes, then the second of each."""
+    for rank in range(max([len(choices) for _, choices in groups] or [0])):
+        for nodes, choices in groups:
             if rank < len(choices):
-                yield [(node, choices[rank])]
+                yield [(node, choices[rank]) for node in nodes]
 
 
-def _same_structure(nodes: Sequence[Node]) -> Move:
-    """Give guessed nodes the structure of the first of the trees that must match."""
-    trees = [n for n in nodes if not candidates.is_number(n.name) and n.choice.kind != LIKE]
-    trees.sort(key=lambda node: (_is_likely(node), node.number))
-    # A part of a tree cannot be like the whole.
-    apart = [n for n in trees[1:] if _is_likely(n) and n.path[0] != trees[0].path[0]]
-    return [(node, Choice(LIKE, trees[0].number)) for node in apart]
-
-
-def _multiplied(nodes: Set[Node], factor: int, size: int) -> Move:
+def _multiplied(nodes: Sequence[Node], factor: int, size: int) -> Move:
     """Make all axes of a size longer by a factor: the lengths of arrays that belong together."""
     return [
         (node, node.choice._replace(value=(shapes.replaced(shape, {size: size * factor}), dtype)))
         for node in nodes
-        if node.choice.kind in (ARRAY, CONSTANT) and not _is_given(node)
+        if node.choice.kind in (ARRAY, CONSTANT)
         for shape, dtype in [node.choice.value]
         if size in shape
     ]
-
-
-def _is_likely(node: Node) -> bool:
-    """Return whether a node is a mere guess, which may be a tree like another."""
-    return node.is_guess and not node.is_tree

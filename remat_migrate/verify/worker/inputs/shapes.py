@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .candidates import BATCH, LENGTH, WIDTH, sizes
 from .node import CONSTANT, Choice, Shape
 
 # Entries of an array of which the message says that it is too short.
 _MOST_MULTIPLIED = 1 << 23
-
-
-def broadcastable(left: Shape, right: Shape) -> bool:
-    """Return whether two shapes can be broadcast together."""
-    return all(a == b or 1 in (a, b) for a, b in zip(reversed(left), reversed(right)))
+# Sizes and shapes that are tried.
+_LARGEST, _MOST = 64, 24
 
 
 # Not the digits of a dtype (float32) or of a name (input_3_).
@@ -33,54 +30,52 @@ def shapes_in(text: str) -> List[Shape]:
     return found
 
 
-def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choice]:
-    """Return other shapes for an array, with the sizes that a message and its statement mention."""
+def repairs(choice: Choice, message: str, integers: Collection[int]) -> List[Choice]:
+    """Return other shapes for an array, with the sizes that a message mentions.
+
+    `integers` are those of the code, which say into how many parts it is split.
+    """
     shape, dtype = choice.value
     others = [other for other in shapes_in(message) if other != shape]
-    found: List[Shape] = []
     sizes = [size for other in others for size in reversed(other)]
-    alone = [int(number) for number in _NUMBER.findall(message)]
-    sizes += [n for n in [*alone, *constants] if type(n) is int and 1 < n <= 64]
+    sizes += [n for n in map(int, _NUMBER.findall(message)) if 1 < n <= _LARGEST]
     sizes = list(dict.fromkeys(sizes))
-    if "equal division" in message:
-        # Weights of projections that are split, such as those of queries, keys, and values.
-        parts = [n for n in constants if type(n) is int and 1 < n <= 8]
-        for at in reversed(range(len(shape))):
-            found += [(*shape[:at], shape[at] * n, *shape[at + 1 :]) for n in parts]
+    found: List[Shape] = []
     for at in reversed(range(len(shape))):
-        found += [(*shape[:at], size, *shape[at + 1 :]) for size in sizes if size != shape[at]]
-    # The size in the message is the sum of this one and others, as in a concatenation.
-    pairs = [(a, b) for a in sizes[:3] for b in sizes[:3] if a != b]
-    for at in reversed(range(len(shape))):
-        moved = [shape[at] + a - b for a, b in pairs]
-        found += [(*shape[:at], size, *shape[at + 1 :]) for size in moved if size > 0]
+        new = list(sizes)
+        if "equal division" in message:
+            # Weights of projections that are split, such as those of queries, keys, and values.
+            new = [shape[at] * n for n in sorted(integers) if 1 < n <= 8] + new
+        # The size in the message is the sum of this one and others, as in a concatenation.
+        new += [shape[at] + a - b for a in sizes[:3] for b in sizes[:3] if a != b]
+        found += [(*shape[:at], size, *shape[at + 1 :]) for size in new if size > 0]
     for other in others:
         found += [other[start:] for start in range(len(other))]
-    found += [(size,) for size in sizes]
-    if "broadcast" in message and shape in shapes_in(message):
-        # An array of too high a rank is likelier to have the shape of the other.
-        found.sort(
-            key=lambda one: (
-                not all(broadcastable(one, other) for other in others),
-                one not in others or len(one) > len(shape),
-            )
-        )
-    if "reshape" in message:
-        found.sort(key=lambda one: not any(_entries(one) == _entries(o) for o in others))
-    if re.search(r"numbers? of dimensions|ndim|\brank", message):
-        # The shape of the other one is likelier than any of the same rank.
-        found.sort(key=lambda one: (one not in others, len(one) not in map(len, others)))
-    inner = shape[1:]
-    if others and inner and shape not in shapes_in(message):
-        if any(tuple(size for size in other if size != 1) == inner for other in others):
-            # The first axis is mapped over, and not in the message.
-            mapped = repairs(Choice(choice.kind, (inner, dtype)), message, constants)
-            found = [(shape[0], *one.value[0]) for one in mapped] + found
     # A size of one fits everything, and hides what happens to the axis.
     found.sort(key=lambda one: one.count(1) > shape.count(1))
-    found = [*_with_leading_axes(shape, others), *found]
-    small = [one for one in found if _entries(one) <= 4096]
-    return _different(Choice(choice.kind, (one, dtype)) for one in small)[:16]
+    different = [one for one in dict.fromkeys(found) if one != shape and math.prod(one) <= 4096]
+    return [Choice(choice.kind, (one, dtype)) for one in different[:_MOST]]
+
+
+def unpacked(message: str) -> int:
+    """Return into how many parts a message says that something is unpacked; 0 for others."""
+    found = re.search(r"not enough values.*expected (\d+)", message) or re.search(
+        r"too many values to unpack \(expected (\d+)", message
+    )
+    return int(found.group(1)) if found else 0
+
+
+def rank_wanted(message: str, rank: int) -> int:
+    """Return the rank that a message wants in place of another; 0 where it tells none."""
+    if parts := unpacked(message):
+        return parts
+    if "convolution" in message and "ndim" in message and rank != 4:
+        return 4  # images and kernels; the next message is about their sizes
+    ranks = re.search(r"(?:number of dimensions\D+|array is )(\d+)\D+(\d+)", message)
+    if not ranks:
+        return 0
+    one, other = map(int, ranks.groups())
+    return other if rank == one else one if rank == other else 0
 
 
 def multiples(message: str) -> Iterator[Tuple[int, int]]:
@@ -98,26 +93,6 @@ def replaced(shape: Shape, sizes: Mapping[int, int]) -> Shape:
     return tuple(sizes.get(size, size) for size in shape)
 
 
-def _with_leading_axes(shape: Shape, others: Sequence[Shape]) -> Iterator[Shape]:
-    """Yield shapes with which an array that keeps its first axes has the rank of another.
-
-    Of (2, 8) and (2, 4, 8, 8), the embeddings of (2, 4, 8) tokens: one of (2,).
-    """
-    for kept in (len(shape), len(shape) - 1):
-        for mine in others if kept > 0 else ():
-            added = len(mine) - kept
-            for other in others if added > 0 and mine[:kept] == shape[:kept] else ():
-                if added < len(other) < len(mine):
-                    yield (*other[: len(other) - added], *shape[kept:])
-
-
-def _entries(shape: Shape) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
-
-
 def mismatch(text: str) -> Tuple[int, int]:
     """Return by how much the shapes in a message differ: in rank, and in how many axes."""
     found = [shape for shape in shapes_in(text) if shape]
@@ -131,15 +106,6 @@ def mismatch(text: str) -> Tuple[int, int]:
 def ranked(choices: Sequence[Choice], rank: int) -> List[Choice]:
     """Return the arrays among `choices` that have `rank` axes."""
     return [c for c in choices if c.kind in ("array", CONSTANT) and len(c.value[0]) == rank]
-
-
-def _different(choices: Iterable[Choice]) -> List[Choice]:
-    seen, kept = set(), []
-    for choice in choices:
-        if choice.key() not in seen:
-            seen.add(choice.key())
-            kept.append(choice)
-    return kept
 
 
 def named_axes(text: str) -> Optional[Tuple[int, ...]]:

@@ -6,10 +6,8 @@ They are pickled by name, so both sides of a comparison find them here.
 from __future__ import annotations
 
 import inspect
-import math
-import types
 import zlib
-from typing import Any, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -18,58 +16,28 @@ import numpy as np
 from ..lookup import attribute, has
 from ..transfer.arrays import is_key, key_data
 
-# Of `jax.checkpoint`, in any release.
-_OPTIONS = {"concrete", "policy", "prevent_cse", "static_argnums", "static_argnames"}
 
+class Record(Dict[str, Any]):
+    """A dictionary whose entries are attributes, too, as in most configurations.
 
-class _Readable(types.SimpleNamespace):
-    """An object that can also be read as a mapping of its attributes."""
+    Registered as a pytree of its entries with arrays; the others are part of its structure. It is
+    hashable by content, so that it can be static.
+    """
 
     def __getattr__(self, name: str) -> Any:
         """Refuse what the old code did not read; the parent recognises the name of this module."""
+        if name in self:
+            return self[name]
         raise AttributeError("{!r} has no attribute {!r}".format(type(self), name))
 
-    def __getitem__(self, name: str) -> Any:
-        return vars(self)[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in vars(self)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(vars(self))
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """As for a dict."""
-        return vars(self).get(name, default)
-
-    def keys(self) -> Iterable[str]:
-        """As for a dict."""
-        return vars(self).keys()
-
-    def items(self) -> Iterable[Tuple[str, Any]]:
-        """As for a dict."""
-        return vars(self).items()
-
-
-class Settings(_Readable):
-    """An object without arrays among its attributes; hashable by content, so it can be static."""
-
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(repr(sorted(vars(self).items())))
-
-
-class Record(_Readable):
-    """An object whose attributes are arrays; registered as a pytree.
-
-    Functions and other attributes without arrays are part of its structure.
-    """
+        return hash(repr(sorted(self.items())))
 
 
 def _flatten(record: Record) -> Tuple[Tuple[Any, ...], Tuple[Any, ...]]:
-    names = sorted(vars(record))
-    arrays = tuple(name for name in names if _has_arrays(getattr(record, name)))
-    rest = tuple((name, getattr(record, name)) for name in names if name not in arrays)
-    return tuple(getattr(record, name) for name in arrays), (arrays, rest)
+    arrays = tuple(name for name in sorted(record) if _has_arrays(record[name]))
+    rest = tuple((name, record[name]) for name in sorted(record) if name not in arrays)
+    return tuple(record[name] for name in arrays), (arrays, rest)
 
 
 def _has_arrays(thing: Any) -> bool:
@@ -79,12 +47,9 @@ def _has_arrays(thing: Any) -> bool:
     return not all(isinstance(leaf, fixed) or inspect.isroutine(leaf) for leaf in leaves)
 
 
-def _unflatten(names: Tuple[Any, ...], children: Any) -> Record:
-    arrays, rest = names
-    return Record(**dict(zip(arrays, children)), **dict(rest))
-
-
-jax.tree_util.register_pytree_node(Record, _flatten, _unflatten)
+jax.tree_util.register_pytree_node(
+    Record, _flatten, lambda names, leaves: Record([*zip(names[0], leaves), *names[1]])
+)
 
 
 class Function:
@@ -93,8 +58,7 @@ class Function:
     Arrays, flags, numbers, strings, and random keys all matter, and so does their order.
     `positional` and `names` say how it was called first: an argument then passed by keyword may
     also be passed by position. Functions of other `number` compute something else. If it is asked
-    for an array of a shape, as an initialiser is, it makes one. If it is passed a function and
-    nothing but options of a checkpoint, it is one.
+    for an array of a shape, as an initialiser is, it makes one.
     """
 
     __name__ = "function"
@@ -115,9 +79,6 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a mixture of everything."""
-        if len(args) == 1 and inspect.isroutine(args[0]) and _OPTIONS.issuperset(kwargs):
-            return jax.checkpoint(args[0], **kwargs)
-        mutable = kwargs.pop("mutable", None)
         given = [(at, part) for at, part in enumerate(args)]
         given += [(self._place(name), kwargs[name]) for name in sorted(kwargs)]
         main = _main([part for _, part in given])
@@ -132,9 +93,6 @@ class Function:
         else:
             bent = jnp.tanh((1 + 0.2 * self.number) * main + 0.1 * _pattern(main.shape[-1:]))
             result = ((1 + 0.3 * jnp.tanh(total)) * bent + 0.5 * total).astype(main.dtype)
-        if mutable:  # as `apply` of a Flax module
-            names = [mutable] if isinstance(mutable, str) else mutable
-            return result, {name: jnp.mean(result) for name in _names(names)}
         return result
 
     def _place(self, name: str) -> int:
@@ -144,10 +102,6 @@ class Function:
 
 
 mixture = Function()
-
-
-def _names(collections: Any) -> List[str]:
-    return list(collections) if isinstance(collections, (list, tuple)) else ["batch_stats"]
 
 
 def _main(parts: List[Any]) -> Any:
@@ -177,30 +131,14 @@ def _pattern(shape: Any) -> Any:
 
 def _feature(leaf: Any) -> Any:
     """Return a number that depends on a leaf."""
-    if not has(leaf, "dtype") or isinstance(leaf, type):
-        return _feature_of_object(leaf)
-    if is_key(leaf):
-        leaf = key_data(leaf)
-    if leaf.dtype == jnp.bool_:
-        numbers = jnp.where(leaf, 0.7, -0.4)
-    elif leaf.dtype == jnp.uint32:  # a random key
-        spread = leaf * jnp.uint32(2654435761)
-        numbers = (spread >> 9).astype(jnp.float32) / 2**23
-    elif jnp.issubdtype(leaf.dtype, jnp.integer):
-        numbers = jnp.sin(0.7 * leaf + 0.2)
-    elif jnp.issubdtype(leaf.dtype, jnp.complexfloating):
-        numbers = jnp.tanh(leaf.real + 0.5 * leaf.imag)
+    if has(leaf, "dtype") and not isinstance(leaf, type):
+        numbers = jnp.asarray(key_data(leaf) % 4096 if is_key(leaf) else leaf)
+        if jnp.iscomplexobj(numbers):
+            numbers = numbers.real + 0.5 * numbers.imag
+    elif isinstance(leaf, (bool, int, float)):
+        numbers = jnp.asarray(leaf)
     else:
-        numbers = jnp.tanh(leaf)
+        text = leaf if isinstance(leaf, str) else attribute(leaf, "__name__", "")
+        numbers = jnp.asarray(zlib.crc32(str(text).encode()) % 4096)
+    numbers = jnp.sin(0.7 * (numbers % 4096).astype(jnp.float32) + 0.2)
     return jnp.mean(numbers * (1.2 + _pattern(numbers.shape)))
-
-
-def _feature_of_object(thing: Any) -> float:
-    if isinstance(thing, bool):
-        return 2.2 * (0.7 if thing else -0.4)
-    if isinstance(thing, int):
-        return 2.2 * math.sin(0.7 * thing + 0.2)
-    if isinstance(thing, float):
-        return 2.2 * math.tanh(thing)
-    text = thing if isinstance(thing, str) else attribute(thing, "__name__", "")
-    return zlib.crc32(str(text).encode()) / 2**32

@@ -14,15 +14,16 @@ import jax.numpy as jnp
 
 from ..frameworks import flax_modules
 from ..lookup import has, unwrapped
+from ..project import settings
 from . import candidates, shapes, stand_in
 from .node import (
     ARRAY,
     DICT,
+    FIELDS,
     GUESS,
     INSTANCE,
     KEY,
     LIST,
-    OBJECT,
     TUPLE,
     Choice,
     Node,
@@ -34,6 +35,7 @@ from .node import (
 NONE = value(None)
 # Larger defaults of sizes have smaller ones beside them.
 _LARGE = 128
+_OTHER_DTYPES = {"float32": "bfloat16", "bfloat16": "float32"}
 _UNKNOWN = (Any, object, inspect.Parameter.empty, type(Ellipsis))
 _MAPPINGS = (
     "dict",
@@ -97,29 +99,54 @@ def plan_for(
 
 
 def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
-    """Keeps the default, except that a switch is worth both of its values."""
-    if isinstance(default, bool):
-        return candidates.flag(name, default)
+    """Keeps the default, and other values that are worth a case; `said` by the annotation."""
     if default is None:
         named = candidates.plan_by_name(name, False)
         others = [choice for choice in (said or Plan([])).choices if choice.key() != NONE.key()]
         others = others or (named.choices if named else []) or [Choice(GUESS)]
         return Plan([NONE, *others], [NONE, others[0]])
-    if isinstance(default, enum.Enum):
-        return Plan([value(default)], [value(member) for member in type(default)])
-    if type(default) is float and (not default or candidates.is_rate(name)):
-        found = candidates.rates_of(name, default)
-        kinds = (ARRAY, GUESS)
+    if found := plan_of_value(name, default):
+        kinds = (ARRAY, GUESS) if type(default) is float else ()
         arrays = [choice for choice in said.choices if choice.kind in kinds] if said else []
-        return Plan(found[:1], [*found, *arrays])
-    if counts := candidates.counts_of(default):
-        return Plan(counts[:1], counts)
+        return found._replace(alternatives=[*found.alternatives, *arrays])
     if type(default) is int and default > _LARGE and candidates.is_number(name):
         # Arrays of this size are large; the code may want to divide them by it.
         return Plan([value(size) for size in (default, candidates.LENGTH, candidates.BATCH)])
     more = said.alternatives if said and not isinstance(default, (list, dict)) else []
     closed = said is not None and said.closed
     return Plan([value(default)], [value(default), *more] if more else [], closed)
+
+
+def plan_of_value(name: str, held: Any) -> Optional[Plan]:
+    """Plan a known value that may be another: a flag, a rate, an option, settings, or a count.
+
+    Counts matter where they may switch something off. None for others.
+    """
+    if type(held) is bool:
+        return candidates.flag(name, held)
+    if type(held) is float:
+        rates = candidates.rates_of(name, held)
+        return Plan(rates, rates)
+    if isinstance(held, enum.Enum):
+        return Plan([value(held)], [value(member) for member in type(held)])
+    if candidates.is_dtype(name):
+        types = [value(held), *map(value, _other_dtypes(held))]
+        return Plan(types, types)
+    if settings.holds_settings(held) and not flax_modules.is_module(held):
+        return Plan([Choice(FIELDS, settings.shallow(held))])
+    if type(held) is str:
+        return Plan([value(held)], [value(held)])
+    counts = candidates.counts_of(held)
+    return Plan(counts, counts) if counts else None
+
+
+def _other_dtypes(held: Any) -> List[Any]:
+    """Return another type to compute in, in the same form: bfloat16, or float32 in its place."""
+    if isinstance(held, str):
+        return [other for name, other in _OTHER_DTYPES.items() if held == name]
+    if isinstance(held, jnp.dtype):
+        return [jnp.dtype(other) for name, other in _OTHER_DTYPES.items() if held == name]
+    return [getattr(jnp, other) for n, other in _OTHER_DTYPES.items() if held is getattr(jnp, n)]
 
 
 def plan_by_annotation(name: str, annotation: Any, inside: bool = False) -> Optional[Plan]:
@@ -205,7 +232,7 @@ def _plan_of_instance(cls: Any) -> Optional[Plan]:
     if linen is not None and cls is linen.Module:
         return Plan([value(linen.Dense(candidates.WIDTH))])
     if isinstance(cls, type) and _constructible(cls):
-        return Plan([Choice(INSTANCE, cls), Choice(OBJECT)])
+        return Plan([Choice(INSTANCE, cls), Choice(DICT)])
     return None
 
 

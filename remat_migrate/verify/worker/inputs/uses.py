@@ -18,7 +18,6 @@ from ..lookup import attribute, unwrapped
 _ARGUMENT_ITERATED = {"zip", "enumerate", "reversed", "len", "list", "sorted", "sum"}
 _ARGUMENT_CALLED = {"checkpoint", "remat", "filter_checkpoint", "jit", "grad", "value_and_grad"}
 _ARGUMENT_CALLED |= {"vmap", "pmap", "vjp", "jvp", "linearize", "scan", "partial", "custom_vjp"}
-_CONDITION_FIRST = {"where", "select"}
 _LOOKED_UP = {"get", "pop"}
 _NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
 _NOT_FIELDS |= {"_replace", "_asdict"}
@@ -38,8 +37,6 @@ class Use:
         compared: constants that it is compared with, or looked up among.
         is_tested: its truth matters.
         is_iterated: its elements are read.
-        is_condition: it says which elements `jnp.where` takes.
-        merged: entries of the dictionaries that it is merged with: `dict(DEFAULTS, **name)`.
     """
 
     keys: List[str] = field(default_factory=list)
@@ -49,8 +46,6 @@ class Use:
     compared: List[Any] = field(default_factory=list)
     is_tested: bool = False
     is_iterated: bool = False
-    is_condition: bool = False
-    merged: Dict[str, Any] = field(default_factory=dict)
 
     @property
     def fields(self) -> Set[str]:
@@ -61,7 +56,7 @@ class Use:
     def says_much(self) -> bool:
         """Whether it tells more than that the name is passed on."""
         structured = self.keys or self.asked or self.attributes or self.called or self.is_iterated
-        return bool(structured or self.compared or self.is_tested or self.is_condition)
+        return bool(structured or self.compared or self.is_tested)
 
     def add(self, other: "Use") -> None:
         """Include another use of the same name."""
@@ -72,8 +67,6 @@ class Use:
         self.compared += other.compared
         self.is_tested |= other.is_tested
         self.is_iterated |= other.is_iterated
-        self.is_condition |= other.is_condition
-        self.merged.update(other.merged)
 
 
 def of_all(functions: Iterable[Callable[..., Any]]) -> Dict[str, Use]:
@@ -157,21 +150,16 @@ class _Reader(ast.NodeVisitor):
                 use.called = use.called or (0, ())
             elif callee in _LOOKED_UP and isinstance(node.func, ast.Attribute):
                 if key := _key_asked(node):
-                    self._use(node.func.value).asked.append(key)
+                    use = self._use(node.func.value)
+                    must_have = node.func.attr == "pop" and len(node.args) == 1
+                    (use.keys if must_have else use.asked).append(key)
                 self._use(argument).compared += self._entries(node.func.value)
-            elif callee in _CONDITION_FIRST:
-                self._use(argument).is_condition = True
         if callee == "dict":
             for argument in node.args:
                 self._use(argument).attributes.add("items")
         if callee in _ARGUMENT_ITERATED:
             for argument in node.args:
                 self._use(argument).is_iterated = True
-        self._merge([*node.args, *(k.value for k in node.keywords if k.arg is None)])
-        self.generic_visit(node)
-
-    def visit_Dict(self, node: ast.Dict) -> None:
-        self._merge([part for key, part in zip(node.keys, node.values) if key is None])
         self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
@@ -221,12 +209,6 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node.op, ast.Not):
             self._use(node.operand).is_tested = True
         self.generic_visit(node)
-
-    def _merge(self, parts: List[Any]) -> None:
-        held = [self._value(part) for part in parts]
-        entries = {k: v for one in held if type(one) is dict for k, v in one.items()}
-        for part in parts if entries else ():
-            self._use(part).merged.update({k: v for k, v in entries.items() if type(k) is str})
 
     def _entries(self, node: Any) -> List[Any]:
         """Return the constants in a list, or the keys of a dictionary, that an expression is."""

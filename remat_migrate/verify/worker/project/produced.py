@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks.abstraction import has_abstract
@@ -29,10 +27,9 @@ from ..inputs.node import (
 from . import constructors, initialisers
 from .constructors import MISSING, VARIADIC
 from .initialisers import Initialiser
-from .settings import fields, holds_settings, replaced, shallow
+from .settings import fields, replaced, shallow
 
 _MOST_INITIALISERS = 8
-_OTHER_DTYPES = {"float32": "bfloat16", "bfloat16": "float32"}
 
 
 class Unknown(Exception):
@@ -61,18 +58,14 @@ class Producers:
     def plan(self, unit: Any, name: str, plan: Optional[Plan], default: Any) -> Optional[Plan]:
         """Return a plan that prefers what the project makes for a parameter."""
         if default is not MISSING:
-            return Plan([Choice(FIELDS, shallow(default))]) if holds_settings(default) else plan
+            return plan
         kinds = {choice.kind for choice in plan.choices[:1]} if plan else set()
         if plan and INSTANCE in kinds:
             found = initialisers.returning(unit, plan.choices[0].value)
             return plan._replace(choices=[*_trees(found), *plan.choices])
         if kinds & {KEY} or (plan and plan.alternatives):
             return plan
-        if candidates.is_settings(name):
-            read = uses.of_parameter(unit, name).fields
-            made = [Choice(INSTANCE, cls) for cls in self._with(read)]
-        else:
-            made = _trees(initialisers.named(unit, name))
+        made = _trees(initialisers.named(unit, name))
         rest = list(plan.choices) if plan else [Choice(GUESS)]
         return Plan(made + rest, plan.alternatives if plan else []) if made else plan
 
@@ -173,41 +166,11 @@ def add_fields(search: Any, node: Node) -> None:
     names = code_usage.with_properties(type(settings), search.names_read)
     said = type_hints.of_callable(type(settings))
     for name, held in fields(settings).items():
-        plan = plan_field(name, held) if name in names else None
+        plan = type_hints.plan_of_value(name, held) if name in names else None
         if held is None and name in names and name in said:
             plan = type_hints.plan_for(name, said[name], None)
         if plan is not None:
             node.children[name] = search.new((*node.path, name), node, None, plan)
-
-
-def plan_field(name: str, held: Any) -> Optional[Plan]:
-    """Plan a field of settings: flags, rates, options, and counts that may switch something off."""
-    if type(held) is bool:
-        return candidates.flag(name, held)
-    if type(held) is float:
-        rates = candidates.rates_of(name, held)
-        return Plan(rates[:1], rates)
-    if isinstance(held, enum.Enum):
-        members = [value(member) for member in type(held)]
-        return Plan([value(held)], members)
-    if candidates.is_dtype(name):
-        return Plan([value(held)], [value(held), *map(value, other_dtypes(held))])
-    if holds_settings(held):
-        return Plan([Choice(FIELDS, held)])
-    if type(held) is str:
-        return Plan([value(held)], [value(held)])
-    if counts := candidates.counts_of(held):
-        return Plan(counts[:1], counts)
-    return None
-
-
-def other_dtypes(held: Any) -> List[Any]:
-    """Return another type to compute in, in the same form: bfloat16, or float32 in its place."""
-    if isinstance(held, str):
-        return [other for name, other in _OTHER_DTYPES.items() if held == name]
-    if isinstance(held, jnp.dtype):
-        return [jnp.dtype(other) for name, other in _OTHER_DTYPES.items() if held == name]
-    return [getattr(jnp, other) for n, other in _OTHER_DTYPES.items() if held is getattr(jnp, n)]
 
 
 def with_fields(node: Node, get_value: Callable[[Node], Any]) -> Any:
@@ -272,6 +235,14 @@ def _become(search: Any, node: Node, before: Tree, tree: Tree) -> None:
         return
     node.choice = Choice(TREE, tree._replace(made_by=before.made_by))
     node.children = {}
+    add_leaves(search, node)
+
+
+def add_leaves(search: Any, node: Node) -> None:
+    """Add nodes for the leaves of a tree."""
+    tree = node.choice.value
+    if node.children:
+        return
     numbered = jax.tree_util.tree_unflatten(tree.structure, list(range(len(tree.leaves))))
     for path, number in jax.tree_util.tree_flatten_with_path(numbered)[0]:
         leaf = tree.leaves[number]
