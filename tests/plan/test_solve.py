@@ -7,7 +7,7 @@ import itertools
 import pytest
 from planned_chains import paths, random_chain
 
-from remat_migrate.measure.worker.records import PLAIN, WRAPPED
+from remat_migrate.measure.worker.records import PLAIN, WRAPPED, Alternative, pareto_marked
 from remat_migrate.plan.chain import GROUP, Arc, arcs, promise
 from remat_migrate.plan.solve import Open, Solver, Ties
 
@@ -132,3 +132,10 @@ def test_label_limit_keeps_budget_reachable(monkeypatch):
     assert few is not None
     assert promise(few).peak_bytes <= budget
     assert promise(best).flops <= promise(few).flops
+
+
+def test_pareto_front():
+    needs = {"slow": (1, 9), "wasteful": (2, 9), "fair": (2, 5), "as fair": (3, 5), "fast": (4, 1)}
+    marked = pareto_marked([Alternative(name, *need, None) for name, need in needs.items()])
+    assert {one.name for one in marked if one.pareto} == {"slow", "fair", "fast"}
+    assert [one.peak_bytes for one in marked] == [1, 2, 2, 3, 4]
