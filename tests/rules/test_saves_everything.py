@@ -20,6 +20,18 @@ def test_found(code: str) -> None:
     assert (finding.severity, finding.confidence) == ("warning", "high")
 
 
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("g = jax.checkpoint(f, policy=p.everything_saveable)\n", []),
+        ("KEEP = p.everything_saveable\ng = jax.checkpoint(f, policy=KEEP)\n", [10]),
+    ],
+)
+def test_a_policy_from_elsewhere_is_shown(code: str, lines: list[int]) -> None:
+    [finding] = findings(HEAD + code, select=CODE)
+    assert [one.source.position(one.span.start)[0] for one in finding.related] == lines
+
+
 UNFIXED = [
     # Two sites share the option.
     "from functools import partial\nck = partial(jax.checkpoint, policy=yes)\n"
