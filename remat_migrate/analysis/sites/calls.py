@@ -434,10 +434,8 @@ class _Search:
         self._classify(module, node)
 
     def _inspect_call(self, module: Module, node: ast.Call) -> None:
-        callees, results = (
-            self.evaluator.values(module, node.func),
-            self.evaluator.values(module, node),
-        )
+        callees = self.evaluator.values(module, node.func)
+        results = self.evaluator.values(module, node)
         for callee in callees:
             value, first = callee, 0
             if isinstance(underlying(callee), Class) and self.target.name != "__init__":

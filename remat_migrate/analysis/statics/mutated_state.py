@@ -17,7 +17,7 @@ from pathlib import Path
 from types import NoneType
 
 from ...libraries.apis import KNOWN_PACKAGES
-from ..names.mentions import find_mentions, last_name
+from ..names.mentions import find_mentions, last_name, reads_of
 from ..names.module import Module, Place, once
 from ..names.scopes import Binding, FunctionNode, Scope, body_nodes, own_nodes
 from ..needs.dependence_analysis import runs_at_compile_time
@@ -322,7 +322,7 @@ class _State:
         """
         mentions = find_mentions(module)
         for word in ("setattr", "patch", "globals"):
-            for node in (*mentions.names.get(word, ()), *mentions.attributes.get(word, ())):
+            for node in mentions.reads(word):
                 holder = module.parent(node)
                 call = module.parent(holder) if isinstance(holder, ast.Attribute) else holder
                 if not isinstance(call, ast.Call):
@@ -381,11 +381,8 @@ class _State:
             case ast.Call():
                 return self._call_changes(module, above, node)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
-                return any(
-                    any(b.node is above for b in module.reaching(use))
-                    and self._changes(module, use, seen)
-                    for use in find_mentions(module).names.get(name, ())
-                )
+                reads = reads_of(module, name, above)
+                return any(self._changes(module, use, seen) for use in reads)
         return False
 
     def _call_changes(self, module: Module, call: ast.Call, node: ast.expr) -> bool:
