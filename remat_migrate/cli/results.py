@@ -17,7 +17,7 @@ from ..errors import UsageError
 from ..report.content import Report
 from ..report.output import say, screen_of, write_report
 from ..report.site_rows import site_rows
-from ..report.terminal.baselines import stale_lines, written_lines
+from ..report.terminal.baselines import stale_lines, written_line
 from ..report.terminal.display import display_path
 from ..rule import Finding
 from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
@@ -120,9 +120,8 @@ def record_baseline(run: Run, result: Result, file: Path) -> tuple[Run, Result]:
     if analysis.faults:
         raise UsageError(f"--write-baseline: no baseline was written: {analysis.faults[0]}")
     written = write_baseline(file, analysis.findings, coverage(run, analysis))
-    for line in written_lines(written, screen_of(sys.stderr)):
-        say(line)
-    run = replace(run, baseline=written.baseline)
+    say(written_line(written, screen_of(sys.stderr)))
+    run = replace(run, baseline=written)
     return run, replace(result, analysis=hide_known(run, analysis))
 
 

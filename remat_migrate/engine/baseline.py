@@ -173,22 +173,7 @@ def compared(baseline: Baseline, known: Sequence[Finding], covered: Coverage) ->
     return Comparison(baseline.file, tuple(sorted(stale)))
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A baseline that was written.
-
-    Attributes:
-        baseline: the baseline.
-        dropped: the number of findings that it listed before and that no longer exist.
-        kept: the number of findings that the run does not cover.
-    """
-
-    baseline: Baseline
-    dropped: int
-    kept: int
-
-
-def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -> Written:
+def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -> Baseline:
     """Write findings as known, and keep the entries that the run does not cover.
 
     Raises:
@@ -211,8 +196,7 @@ def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -
             write_named(old.file, data)
     except OSError as error:
         raise UsageError(f"--write-baseline: {file}: {error.strerror or error}") from error
-    dropped = Counter(old.counts) - Counter(baseline.counts)
-    return Written(baseline, dropped.total(), sum(kept.values()))
+    return baseline
 
 
 def _identities(findings: Sequence[Finding], file: Path) -> Mapping[Finding, Identity]:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...engine.baseline import Comparison, Written
+from ...engine.baseline import Baseline, Comparison
 from .display import Screen, pluralize, printable
 
 _MAX_ENTRIES = 20
 
 
-def written_lines(written: Written, screen: Screen) -> Iterator[str]:
-    """Yield what was written to a baseline."""
-    counts = written.baseline.counts
-    number = pluralize(sum(counts.values()), "finding")
-    files = pluralize(len({path for path, *_ in counts}), "file")
-    kinds = {"kept that this run did not look for": written.kept, "gone": written.dropped}
-    details = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
-    suffix = f": {details}" if details else ""
-    yield f"Wrote {number} in {files} to {screen.path(written.baseline.file)}{suffix}."
+def written_line(written: Baseline, screen: Screen) -> str:
+    """Return what was written to a baseline."""
+    number = pluralize(sum(written.counts.values()), "finding")
+    files = pluralize(len({path for path, *_ in written.counts}), "file")
+    return f"Wrote {number} in {files} to {screen.path(written.file)}."
 
 
 def stale_lines(found: Comparison, screen: Screen) -> Iterator[str]:
