@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -83,7 +84,8 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
         _print_stdin(run, outcome)
     elif outcome.changes:
         write_changes(outcome.changes, run.settings.root)
-    return Result(outcome.analysis, outcome.fixed, failed, proved)
+    fixed = Counter(one.finding.code for one in outcome.applied)
+    return Result(outcome.analysis, fixed, failed, proved)
 
 
 def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
@@ -97,7 +99,7 @@ def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
     failed = _warn_of_skipped_fixes(run, outcome)
     result = Result(outcome.analysis, failed=failed, proved=proved)
     report, screen = report_of(run, result), screen_of(sys.stderr)
-    would = would_fix(sum(outcome.fixed.values()), report, screen)
+    would = would_fix(len(outcome.applied), report, screen)
     write_lines([*verdict_lines(report, screen), *would], sys.stderr)
     would_change = bool(outcome.changes) and not exit_zero
     return exit_code(run, result, exit_zero=True) or (FINDINGS if would_change else CLEAN)

@@ -42,7 +42,7 @@ def is_interactive(stream: TextIO) -> bool:
 
 
 class ProgressBar:
-    """A callback for progress reports; see `engine.progress`."""
+    """A callback for progress reports; see `engine.run`."""
 
     def __init__(self, label: str, after: float) -> None:
         self._label = label

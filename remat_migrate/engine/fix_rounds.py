@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -75,7 +75,6 @@ class FixOutcome:
         analysis: the analysis of the final texts, with the remaining findings.
         changes: the changed files, by path.
         applied: the applied fixes, in order.
-        fixed: the number of applied fixes, by code.
         dropped: the fixes that are wrong.
         refused: the fixes that would edit files that must not be edited.
         oscillating: files whose fixes revert each other or never end. They are unchanged; such
@@ -85,7 +84,6 @@ class FixOutcome:
     analysis: Analysis
     changes: tuple[FileChange, ...]
     applied: tuple[Applied, ...]
-    fixed: Mapping[str, int]
     dropped: tuple[Dropped, ...]
     refused: tuple[Refused, ...]
     oscillating: tuple[Path, ...] = ()
@@ -158,7 +156,6 @@ class _Rounds:
                 if new.text != self.before[path].text
             ),
             tuple(self.applied),
-            Counter(one.finding.code for one in self.applied),
             tuple(self.dropped.values()),
             self._refused(),
             tuple(sorted(self.oscillating)),

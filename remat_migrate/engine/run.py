@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -31,8 +31,14 @@ from ..settings import (
 )
 from ..text import SourceFile, read_source
 from .baseline import Baseline
-from .progress import Progress, silent
 from .rules import enabled_rules, load_rules
+
+# Takes the current step's description, the steps done, and the total number of steps.
+Progress = Callable[[str, int, int], None]
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +168,11 @@ def _rules(nearest: NearestSettings) -> tuple[Rule, ...]:
 
 
 def _check_functions(settings: Settings) -> None:
-    for wrapper in settings.wrappers:
-        if ApiTable().find(wrapper.like) is None:
-            raise SettingsError(
-                f"{settings.origin}: tool.remat-migrate.wrappers.{wrapper.name}: unknown"
-                f" checkpoint function {wrapper.like}{did_you_mean(wrapper.like, APIS)}"
-            )
-    for scan in settings.scans:
-        if scan.like not in LOOPS:
-            raise SettingsError(
-                f"{settings.origin}: tool.remat-migrate.scans.{scan.name}: unknown loop"
-                f" function {scan.like}{did_you_mean(scan.like, LOOPS)}"
-            )
+    wrong = [("wrappers", one) for one in settings.wrappers if not ApiTable().find(one.like)]
+    wrong += [("scans", one) for one in settings.scans if one.like not in LOOPS]
+    for key, one in wrong:
+        kind, known = ("checkpoint", [*APIS]) if key == "wrappers" else ("loop", [*LOOPS])
+        raise SettingsError(
+            f"{settings.origin}: tool.remat-migrate.{key}.{one.name}: unknown {kind} function"
+            f" {one.like}{did_you_mean(one.like, known)}"
+        )

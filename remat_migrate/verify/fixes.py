@@ -10,7 +10,7 @@ from pathlib import Path
 from ..discovery.listing import list_files
 from ..engine.fingerprint import Key, key_of
 from ..engine.fix_rounds import Applied, FixOutcome
-from ..engine.progress import Progress, silent
+from ..engine.run import Progress, silent
 from ..errors import SourceError
 from ..rule import Finding
 from .copies.import_names import ImportNames

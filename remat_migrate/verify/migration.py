@@ -12,8 +12,7 @@ from ..analysis.loading import load_project
 from ..analysis.sites.site import Site
 from ..discovery.listing import list_files
 from ..discovery.roots import find_root
-from ..engine.progress import Progress, silent
-from ..engine.run import prepare
+from ..engine.run import Progress, prepare, silent
 from ..settings import Options
 from ..text import SourceFile
 from .copies.import_names import ImportNames

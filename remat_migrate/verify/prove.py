@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from types import MappingProxyType
 
-from ..engine.progress import Progress, silent
+from ..engine.run import Progress, silent
 from .command import RecordedCalls
 from .compare_case import compared, compared_in_turn, is_undecided
 from .copies.sides import Sides, Task

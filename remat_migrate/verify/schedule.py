@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import psutil
 
-from ..engine.progress import Progress
+from ..engine.run import Progress
 from .evidence import Unit, Verdict
 
 Decide = Callable[[Unit], Verdict]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support import cli, heed_signals, read_files, write_files
 
-from remat_migrate.engine.progress import silent
+from remat_migrate.engine.run import silent
 from remat_migrate.errors import VerificationError
 from remat_migrate.verify.evidence import Outcome, Unit, Verdict
 from remat_migrate.verify.schedule import Schedule
