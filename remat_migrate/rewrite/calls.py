@@ -7,10 +7,12 @@ to its default, is an error or makes another argument static.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from ..analysis import Project
 from ..analysis.names.mentions import has_side_effects
+from ..analysis.names.module import Module
 from ..analysis.sites.calls import Call
 from ..analysis.sites.site import Site
 from ..analysis.statics.static_options import transformations
@@ -31,6 +33,9 @@ _TRANSPARENT = frozenset(
         "functools.cache", "functools.lru_cache",
     }
 )  # fmt: skip
+# What an argument may read that evaluating another one changes: `next(keys)`, `tracker.step`.
+_READS = ast.Call | ast.Attribute | ast.Subscript | ast.NamedExpr | ast.Await
+_DECLARED = ast.Global | ast.Nonlocal
 
 
 def positional_changes(
@@ -59,7 +64,7 @@ def positional_changes(
     every = site.definition.static_calls == "keywords-ignored"
     changes: list[Change] = []
     for call, bound in calls:
-        made = _by_position(call, bound, function, last, every, star_count)
+        made = _by_position(project, call, bound, function, last, every, star_count)
         if made is not None:
             _check_way(project, call)
             changes.append(made)
@@ -101,7 +106,13 @@ def _is_plain_gradient(project: Project, wrapped: Wrapped) -> bool:
 
 
 def _by_position(
-    call: Call, bound: Arguments, function: Function, last: int, every: bool, star_count: int
+    project: Project,
+    call: Call,
+    bound: Arguments,
+    function: Function,
+    last: int,
+    every: bool,
+    star_count: int,
 ) -> Change | None:
     """Return the change of one call; with `every`, it must pass all its arguments by position."""
     node = call.node
@@ -128,7 +139,7 @@ def _by_position(
         raise Refused("`functools.partial` supplies arguments", call.module, node)
     keywords = {k.arg: k for k in node.keywords}
     moved = [keywords.get(p.arg) or _default(call, function, p) for p in missing]
-    return _arranged(call, moved)
+    return _arranged(project, call, moved)
 
 
 def _default(call: Call, function: Function, parameter: ast.arg) -> Code:
@@ -152,7 +163,7 @@ def is_literal(node: ast.expr) -> bool:
     return False
 
 
-def _arranged(call: Call, moved: list[ast.keyword | Code]) -> Change:
+def _arranged(project: Project, call: Call, moved: list[ast.keyword | Code]) -> Change:
     """Return the change that moves keywords and defaults after the positional arguments."""
     node = call.node
     rest = [k for k in node.keywords if k not in moved]
@@ -161,9 +172,31 @@ def _arranged(call: Call, moved: list[ast.keyword | Code]) -> Change:
     )
     order: list[ast.expr | ast.keyword | Code] = [*node.args, *moved, *rest]
     existing = [n for n in order if not isinstance(n, Code)]
-    swapped = [n for n, s in zip(existing, slots, strict=True) if n is not s]
-    if sum(map(has_side_effects, swapped)) > 1:
-        reason = "passing the arguments by position would change their order of evaluation"
-        raise Refused(reason, call.module, node)
+    for number, later in enumerate(existing):
+        for earlier in existing[number + 1 :]:
+            if slots.index(earlier) < slots.index(later) and (
+                _may_change(project, call.module, earlier, later)
+                or _may_change(project, call.module, later, earlier)
+            ):
+                reason = "passing the arguments by position would change their order of evaluation"
+                raise Refused(reason, call.module, node)
     unnamed = frozenset(n for n in moved if isinstance(n, ast.keyword))
     return ArrangeArguments(call.module, node, tuple(order), unnamed)
+
+
+def _may_change(project: Project, module: Module, changing: ast.AST, reading: ast.AST) -> bool:
+    """Return whether evaluating one argument may change what another one reads."""
+    names = {name for n in module.nodes if isinstance(n, _DECLARED) for name in n.names}
+    names |= {n.target.id for n in ast.walk(changing) if isinstance(n, ast.NamedExpr)}
+    code = [
+        rf"property\s+def {n.attr}\b" if isinstance(n, ast.Attribute) else "def __getitem__"
+        for n in ast.walk(changing)
+        if isinstance(n, ast.Attribute | ast.Subscript)
+    ]
+    return any(
+        isinstance(n, _READS) or (isinstance(n, ast.Name) and n.id in names)
+        for n in ast.walk(reading)
+    ) and (
+        has_side_effects(changing)
+        or any(re.search(one, m.source.text) for one in code for m in project.modules.values())
+    )

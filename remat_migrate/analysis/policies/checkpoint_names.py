@@ -8,7 +8,7 @@ import ast
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..names.mentions import find_mentions, reads_of
@@ -32,6 +32,7 @@ from .values import (
 )
 
 _LAST = "checkpoint_name"
+_NAMING = {External(f"jax.ad_checkpoint.{_LAST}"), External(f"jax._src.ad_checkpoint.{_LAST}")}
 
 # Packages whose functions do not name the values they compute; other packages may.
 NAMELESS_PACKAGES = frozenset(
@@ -81,12 +82,17 @@ def names_of(project: Project) -> Strings:
 
 def name_calls(project: Project) -> Iterator[tuple[Module, ast.Call | None, Strings]]:
     """Yield the calls of `checkpoint_name` with their names; other uses of it give any name."""
-    for module in project.mentioning((_LAST, "name_p")):
-        for node, strings in _names_given(project, module):
+    words = {_LAST, "name_p"}
+    for module in project.mentioning(sorted(words)):
+        words |= aliases_of(module, {_LAST})
+    for module in project.mentioning(sorted(words)):
+        for node, strings in _names_given(project, module, words):
             yield module, node, strings
 
 
-def _names_given(project: Project, module: Module) -> Iterator[tuple[ast.Call | None, Strings]]:
+def _names_given(
+    project: Project, module: Module, words: Collection[str]
+) -> Iterator[tuple[ast.Call | None, Strings]]:
     aliases = aliases_of(module, {_LAST})
     called: set[ast.expr] = set()
     for node in module.nodes:
@@ -94,6 +100,10 @@ def _names_given(project: Project, module: Module) -> Iterator[tuple[ast.Call | 
             case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in aliases:
                 called.add(node.func)
                 yield node, _name_argument(project, module, node)
+            case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in words:
+                # By a name that another module gives it.
+                if _NAMING & project.values(module, node.func):
+                    yield node, _name_argument(project, module, node)
             case ast.Assign(targets=[ast.Name()], value=value):
                 called.add(value)  # an alias
             case ast.keyword(arg=str(name)) | ast.arg(arg=name) if _LAST in name:

@@ -33,7 +33,9 @@ from ..values.containers import sources
 from ..values.evaluator import class_chain
 from ..values.values import (
     NOTHING,
+    Bound,
     Class,
+    Constant,
     External,
     Function,
     Instance,
@@ -61,6 +63,7 @@ _QUIET_METHODS = frozenset(
 )
 _INITIALISERS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _DEFINITIONS = ("def", "class", "import")
+_CONFIGURATION = ("os.environ", "jax.config.")
 _SURROUNDINGS = (
     "os.environ", "os.getenv", "random.", "numpy.random.", "time.", "datetime.", "builtins.open",
     "contextvars.",
@@ -154,7 +157,7 @@ class _State:
             for node in ast.walk(function.node):
                 if isinstance(node, ast.Name) and self._is_changing_name(function, node):
                     return function.module, node
-                if isinstance(node, ast.Call) and self._reads_surroundings(function, node):
+                if isinstance(node, ast.expr) and self._reads_surroundings(function, node):
                     return function.module, node
                 if isinstance(node, ast.Attribute) and self._is_changing_field(
                     function, owner, node
@@ -162,15 +165,21 @@ class _State:
                     return function.module, node
         return None
 
-    def _reads_surroundings(self, function: Function, call: ast.Call) -> bool:
-        """Return whether a call may return something else each time: the environment, a draw."""
-        # `rng.normal()` draws from what `numpy.random.default_rng()` returned.
-        owners = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    def _reads_surroundings(self, function: Function, node: ast.AST) -> bool:
+        """Return whether an expression reads what may change: the environment, a draw."""
+        read: list[ast.expr] = []
+        names: tuple[str, ...] = _SURROUNDINGS
+        if isinstance(node, ast.Attribute):
+            read, names = [node], _CONFIGURATION
+        elif isinstance(node, ast.Call):
+            # `rng.normal()` draws from what `numpy.random.default_rng()` returned.
+            read = [node.func]
+            read += [node.func.value] if isinstance(node.func, ast.Attribute) else []
         return any(
             isinstance(called := underlying(value), External | Result)
-            and called.name.startswith(_SURROUNDINGS)
-            for node in (call.func, *owners)
-            for value in self.project.values(function.module, node)
+            and called.name.startswith(names)
+            for expr in read
+            for value in self.project.values(function.module, expr)
         )
 
     def changing_in(self, bound: Iterable[Place]) -> Place | None:
@@ -271,10 +280,10 @@ class _State:
             line = since if place == (module, node) else place[1].lineno
             for variable in self._variables(*place):
                 owner, scope, name = variable
-                if any(b.kind not in _DEFINITIONS for b in owner.visible(name, scope)):
-                    if self._is_rebound(variable) or self._is_changed(variable, line):
-                        return True
-                elif is_read and self._is_changed(variable, line):
+                is_object = any(b.kind not in _DEFINITIONS for b in owner.visible(name, scope))
+                if self._is_rebound(variable):
+                    return True
+                if (is_object or is_read) and self._is_changed(variable, line):
                     return True
         return False
 
@@ -391,8 +400,10 @@ class _State:
             return True
         values = self.project.values(module, call.func)
         if isinstance(module.parent(call), ast.Expr):  # It is called for its effect.
-            if node is call.func and not values and last_name(node) not in _QUIET_METHODS:
-                return True
+            is_unseen = all(isinstance(v, Bound) and isinstance(v.func, External) for v in values)
+            if is_unseen and last_name(call.func) not in _QUIET_METHODS:
+                passed = self.project.values(module, node)
+                return not passed or any(not isinstance(value, Constant) for value in passed)
             if any(isinstance(v, External) and v.name.startswith(_CHANGING) for v in values):
                 return True
         for value in values:
@@ -412,12 +423,22 @@ class _State:
         return False
 
     def _runs_later(self, module: Module, node: ast.AST) -> bool:
-        """Return whether code is in a function, or runs after the definition in a script, which may
-        have called the function before.
+        """Return whether code is in a function, or in a script that may have called the function
+        before: after its definition, or after a call of any function of the project.
         """
         start = self.reached[0][0]
-        return module.enclosing_function(node) is not None or (
-            module is start.module and getattr(node, "lineno", 0) > start.node.lineno
+        if module.enclosing_function(node) is not None:
+            return True
+        if module is start.module:
+            return getattr(node, "lineno", 0) > start.node.lineno
+        loops = [n for n in module.ancestors(node) if isinstance(n, ast.For | ast.While)]
+        last = getattr([node, *loops][-1], "end_lineno", 0)
+        return any(
+            isinstance(call, ast.Call)
+            and call.lineno <= last
+            and module.enclosing_function(call) is None
+            and not all(_is_library(underlying(v)) for v in self.project.values(module, call.func))
+            for call in module.nodes
         )
 
     # -- attributes of objects
@@ -496,7 +517,7 @@ def _exported(values: Iterable[Value], name: str) -> Iterator[_Variable]:
             yield value.module, value.module.scope_of(value.module.tree), name
 
 
-def _is_library(value: Value) -> bool:
+def _is_library(value: Value | None) -> bool:
     """Return whether a value is a module, or belongs to a library whose objects do not change."""
     if isinstance(value, External):
         return value.name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins")

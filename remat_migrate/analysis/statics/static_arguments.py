@@ -53,7 +53,14 @@ def find_statics(project: Project, site: Site) -> Statics:
     }
     if not by_function:
         known = takes_arrays_alone(values, uses)
-        return Statics(None, uses=uses, obstacle=None if known else unseen_target_obstacle(site))
+        obstacle = unseen_target_obstacle(site)
+        if all(isinstance(v, External) and needs_of(v.name) for v in values):
+            reason = (
+                f"`{site.target}` may need the values of some arguments: name those in"
+                " `static_argnums`, and pass them by position"
+            )
+            obstacle = replace(obstacle, reason=reason, label="wraps a function of a library")
+        return Statics(None, uses=uses, obstacle=None if known else obstacle)
     targets = sorted(by_function.values(), key=place_of)
     functions = frozenset(node for node, _ in by_function)
     own = {t.function.node for v in values for t in targets_of(project.evaluator, v)}
@@ -204,5 +211,8 @@ def _is_array_function(value: Value, uses: Uses) -> bool:
             if function is None or any(p.takes != "traced" for p in function.positional[:1]):
                 return False
             calls = [ast.Call(call.node, *call.arguments) for call in uses.calls]
-            return all(p.takes == "traced" for call in calls for _, p in function.passed(call))
+            passed = [p for call in calls for _, p in function.passed(call)]
+            if uses.escapes or not calls:  # A call may pass anything.
+                passed += function.keywords.values()
+            return all(p.takes == "traced" for p in passed)
     return False

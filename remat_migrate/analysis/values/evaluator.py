@@ -737,8 +737,10 @@ def _is_object(value: Value) -> bool:
 def _is_class(value: Value | None) -> bool:
     """Return whether a value is a class, wrapped or not."""
     match value:
-        case Class() | Applied(target=External()):
+        case Class():
             return True
+        case Applied(target=External(name)):
+            return name.rpartition(".")[2][:1].isupper()
         case Applied(target=inner) | Wrapped(func=inner):
             return _is_class(inner)
     return False
