@@ -16,6 +16,7 @@ from ..names.module import Module, Place
 from ..names.scopes import Definition
 from ..project import Project
 from ..sites.find_sites import wrapped_by
+from ..values.api_names import with_aliases
 from ..values.callees import targets_of, underlying
 from ..values.containers import elements
 from ..values.values import Container, External
@@ -23,7 +24,6 @@ from .known_policies import NamesRole
 from .values import (
     OPEN,
     Strings,
-    aliases_of,
     given_to,
     policy_calls,
     policy_places,
@@ -87,7 +87,7 @@ def name_calls(project: Project) -> Iterator[tuple[Module, ast.Call | None, Stri
 
 
 def _names_given(project: Project, module: Module) -> Iterator[tuple[ast.Call | None, Strings]]:
-    aliases = aliases_of(module, {_LAST})
+    aliases = with_aliases(module, (_LAST,))
     called: set[ast.expr] = set()
     for node in module.nodes:
         match node:
