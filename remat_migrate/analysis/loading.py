@@ -336,7 +336,7 @@ class _Selection:
         names are not among them: `Prefilter` follows those.
         """
         names = interesting_names(module, self.evaluator) - self.project.apis.last_names
-        for name, values in self._exported_values(module, names):
+        for name, values in self._exported_values(module, names) if names else ():
             if any(map(self.evaluator.holds_api, values)):
                 yield name
             for value in values:
@@ -348,10 +348,10 @@ class _Selection:
     ) -> Iterator[tuple[str, Values]]:
         """Yield what some names denote in a module, its classes, and its objects."""
         evaluator, mentions = self.evaluator, find_mentions(module)
-        for name in sorted(names & module.scope_of(module.tree).bound):
+        for name in sorted(names & module.flow(module.scope_of(module.tree)).bound):
             yield name, evaluator.member(module, name)
         for cls in (cls for classes in mentions.classes.values() for cls in classes):
-            for name in sorted(names & module.scope_of(cls).bound):
+            for name in sorted(names & module.flow(module.scope_of(cls)).bound):
                 yield name, evaluator.attribute(Class(module, cls), name)
         for node in mentions.assigned:
             match node.targets:

@@ -108,6 +108,9 @@ class Module:
             if kind in _SCOPES:
                 own = self._scopes[node] = Scope(node, scope)  # type: ignore[arg-type]
             elif kind is ast.Global or kind is ast.Nonlocal:
+                assert isinstance(node, ast.Global | ast.Nonlocal)
+                names = scope.global_names if kind is ast.Global else scope.nonlocal_names
+                names.update(node.names)
                 declaring[scope] = None
             for name in kind._fields:
                 if name in _NO_NODES:
@@ -129,7 +132,7 @@ class Module:
                 self._writers.setdefault((root, name), []).append(scope)
             for name in scope.nonlocal_names:
                 owner = scope.parent
-                while owner is not None and not (owner.is_function and name in owner.bound):
+                while owner and not (owner.is_function and name in self.flow(owner).bound):
                     owner = owner.parent
                 if owner is not None:
                     self._writers.setdefault((owner, name), []).append(scope)
@@ -223,7 +226,7 @@ class Module:
         if found is not None:
             written = self._written(scope, node.id)
             return found | written if written else found
-        if node.id in scope.bound and not scope.is_class:
+        if node.id in flow.bound and not scope.is_class:
             return frozenset(scope.bindings.get(node.id, ())) | self._written(scope, node.id)
         return self._free(scope, node.id)
 
@@ -236,8 +239,7 @@ class Module:
 
     def visible(self, name: str, scope: Scope) -> frozenset[Binding]:
         """Return the bindings of a name that code inside `scope` may see, anywhere in the scope."""
-        if name in scope.bound and not scope.is_class:
-            self.flow(scope)
+        if name in self.flow(scope).bound and not scope.is_class:
             return frozenset(scope.bindings.get(name, ())) | self._written(scope, name)
         return self._free(scope, name)
 
@@ -260,7 +262,7 @@ class Module:
                 flow = self.flow(outer)
                 snapshot = flow.snapshots.get(inner.node, {})
                 written = self._written(outer, name)
-                if name in snapshot or name in outer.bound or written:
+                if name in snapshot or name in flow.bound or written:
                     now = snapshot.get(name, frozenset()) | written
                     if not deferred or any(isinstance(b.node, ast.comprehension) for b in now):
                         return now
