@@ -38,8 +38,7 @@ from ..analysis.statics.static_options import static_site
 from ..analysis.statics.statics import Required, Statics
 from ..analysis.statics.wrong_wrappers import use_of_module
 from ..analysis.values.bind import default_of
-from ..analysis.values.callees import underlying
-from ..analysis.values.values import Partial, union
+from ..analysis.values.values import Partial, underlying, union
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
 from .calls import is_literal
 from .checkpoint_code import CheckpointCode

@@ -10,8 +10,7 @@ import pytest
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.placement.transforms import derivative_rules
-from remat_migrate.analysis.values.callees import layers
-from remat_migrate.analysis.values.values import Function
+from remat_migrate.analysis.values.values import Function, layers
 
 HEAD = """\
 from functools import partial

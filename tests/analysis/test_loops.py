@@ -9,8 +9,7 @@ import pytest
 from remat_migrate.analysis import Project
 from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.placement.transforms import LoopUse
-from remat_migrate.analysis.values.callees import layers
-from remat_migrate.analysis.values.values import Function
+from remat_migrate.analysis.values.values import Function, layers
 
 HEAD = """\
 import functools

@@ -9,7 +9,7 @@ follows local names, nested functions, and the results of other functions.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from ...libraries import library_arguments
@@ -20,8 +20,8 @@ from ..names.mentions import last_name
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, default_of, positional_parameters
-from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
-from ..values.containers import Stored, looped, stores_in
+from ..values.callees import body_positions, full_arguments, receiver_of, skipped
+from ..values.containers import looped, stored_in
 from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
@@ -37,6 +37,7 @@ from ..values.values import (
     Values,
     Wrapped,
     alternatives,
+    underlying,
 )
 from .dependence import (
     CONSTANTS,
@@ -185,15 +186,7 @@ class DependenceAnalysis:
         The object of a parameter is the caller's, which the parameter stands for.
         """
         bindings = {b for b in self.module.reaching(node) if b.kind != "parameter"}
-        return self._union([one.value for one in self._stores(node, bindings)])
-
-    def _stores(self, node: ast.Name, bindings: Collection[Binding]) -> Iterator[Stored]:
-        """Yield what the code puts into the object of a name that one of some bindings gives it."""
-        stores = stores_in(self.module, self.node)
-        for one in stores.get(ast.dump(node), ()) if stores else ():
-            assert isinstance(one.owner, ast.Name)
-            if not self.module.reaching(one.owner).isdisjoint(bindings):
-                yield one
+        return self._union([one.value for one in stored_in(self.module, self.node, node, bindings)])
 
     def _of_binding(self, binding: Binding) -> Dependences:
         """Return what the value that a binding gives its name depends on."""
@@ -443,7 +436,7 @@ class DependenceAnalysis:
                 found |= self.dependences(binding.value, key)
             else:
                 found |= self._of_binding(binding)
-        for one in self._stores(node, bindings):
+        for one in stored_in(self.module, self.node, node, bindings):
             if one.key is None or not isinstance(one.key, ast.Constant):
                 found |= self.dependences(one.value, key)
             elif one.key.value == key:

@@ -28,12 +28,22 @@ from ..values.callees import (
     receiver_of,
     skipped,
     targets_of,
-    underlying,
 )
 from ..values.containers import sources
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Overrides
-from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
+from ..values.values import (
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    Instance,
+    Partial,
+    Value,
+    order,
+    underlying,
+)
 from .dependence import CONSTANTS, NONE, UNSEEN, Dependence, Dependences, Key, merged
 from .dependence_analysis import DependenceAnalysis, runs_at_compile_time
 from .need import (
@@ -327,7 +337,7 @@ class _Analysis(DependenceAnalysis):
             reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
             yield from self._needs_of(arguments, reason, certain=False, opaque=callees.abstract)
         known = callees.abstract
-        for value in sorted(values, key=_place):
+        for value in sorted(values, key=order):
             found = self._callee_needs(value, node)
             known = known or found is not None
             yield from found or ()
@@ -642,17 +652,6 @@ def _compares(pattern: ast.pattern) -> bool:
         or (isinstance(part, ast.MatchSingleton) and part.value is not None)
         for part in ast.walk(pattern)
     )
-
-
-def _place(value: Value) -> tuple[str, int, int]:
-    """Return a sort key for callees that is the same in every run."""
-    inner = underlying(value)
-    if isinstance(inner, Instance):
-        inner = inner.cls
-    if isinstance(inner, Function | Class):
-        node = inner.node
-        return str(inner.module.source.path), node.lineno, node.col_offset
-    return str(getattr(inner, "name", "")), 0, 0
 
 
 def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:

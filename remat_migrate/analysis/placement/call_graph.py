@@ -17,7 +17,7 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
 from ..values.application import without_partials
-from ..values.callees import layers, targets_of
+from ..values.callees import targets_of
 from ..values.values import (
     Applied,
     Bound,
@@ -28,6 +28,7 @@ from ..values.values import (
     Partial,
     Value,
     Wrapped,
+    layers,
 )
 from .operations import Operations
 from .transforms import LoopUse, Transforms

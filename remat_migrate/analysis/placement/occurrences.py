@@ -14,9 +14,8 @@ from ..sites.calls import Call, uses_of
 from ..sites.forms import decorates
 from ..sites.name_search import words_of
 from ..sites.site import Site
-from ..values.callees import layers
 from ..values.haiku_transforms import APPLY, is_transformed
-from ..values.values import External, Function, Instance, Value, Wrapped
+from ..values.values import External, Function, Instance, Value, Wrapped, layers
 from .transforms import Derivative, LoopUse, Transforms
 
 How = Literal["body", "called", "differentiated", "elsewhere", "exported"]

@@ -18,7 +18,7 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
 from ..sites.passed_arguments import PassedArguments, apply_functions
-from ..values.callees import layers, order, targets_of, underlying
+from ..values.callees import targets_of
 from ..values.haiku_transforms import is_transformed
 from ..values.values import (
     Applied,
@@ -34,6 +34,9 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    layers,
+    order,
+    underlying,
     union,
 )
 

@@ -8,9 +8,8 @@ from functools import cached_property
 from ..project import Project
 from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
-from ..values.callees import layers
 from ..values.evaluator import Evaluator
-from ..values.values import Class, Function, Wrapped
+from ..values.values import Class, Function, Wrapped, layers
 from .call_graph import DifferentiatedFunctions, find_differentiated
 from .occurrences import Occurrence, find_occurrences
 from .operations import Operations

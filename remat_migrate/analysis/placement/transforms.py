@@ -20,7 +20,6 @@ from ..project import Project
 from ..values.api_names import with_aliases
 from ..values.application import without_partials
 from ..values.bind import with_partials
-from ..values.callees import layers
 from ..values.evaluator import Evaluator
 from ..values.values import (
     NOTHING,
@@ -31,6 +30,7 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    layers,
 )
 
 # Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.

@@ -12,8 +12,7 @@ from ..names.module import Module
 from ..project import Project
 from ..sites.find_sites import sites_in
 from ..sites.site import Site
-from ..values.callees import order
-from ..values.values import Applied, Function
+from ..values.values import Applied, Function, order
 from .occurrences import Occurrence
 from .operations import Operation, Operations, is_head, weight
 from .placement import Placement, placement_of

@@ -17,9 +17,9 @@ from ..names.scopes import Definition
 from ..project import Project
 from ..sites.find_sites import wrapped_by
 from ..values.api_names import with_aliases
-from ..values.callees import targets_of, underlying
+from ..values.callees import targets_of
 from ..values.containers import elements
-from ..values.values import Container, External
+from ..values.values import Container, External, underlying
 from .known_policies import NamesRole
 from .values import (
     OPEN,

@@ -30,7 +30,7 @@ from ..values.bind import (
     positional_parameters,
     with_partials,
 )
-from ..values.callees import applied_module, class_of, layers, partial_calls, underlying
+from ..values.callees import applied_module, class_of, partial_calls
 from ..values.containers import elements
 from ..values.evaluator import Evaluator, class_chain
 from ..values.haiku_transforms import APPLY, is_transformed
@@ -48,6 +48,8 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    layers,
+    underlying,
 )
 from .name_search import CONTAINERS, MOST_NAMES, NameSearch, Target, is_looped_over
 from .site import Site
@@ -61,10 +63,8 @@ _HARMLESS_FUNCTIONS = frozenset(
         "builtins.hasattr", "inspect.signature", "inspect.getfullargspec",
     }
 )  # fmt: skip
-# What they return has the parts of their arguments.
-_SAME_PARTS = frozenset(
-    f"builtins.{name}" for name in ("zip", "enumerate", "list", "tuple", "reversed", "iter")
-)
+# What a loop gets from them has the parts of their arguments.
+_SAME_PARTS = ("builtins.zip", "builtins.enumerate")
 # Modules that hand a value on to the next, each by another name; beyond, its uses are not known.
 _MOST_STEPS = 30
 # Where more files mention one of its names, its uses are not known either.

@@ -12,7 +12,6 @@ from ..names.scopes import Definition
 from ..project import Project
 from ..values.api_names import interesting_names
 from ..values.application import api_of, argument_calls, subject_of
-from ..values.callees import layers
 from ..values.containers import is_changed
 from ..values.evaluator import Evaluator
 from ..values.values import (
@@ -25,6 +24,7 @@ from ..values.values import (
     Partial,
     Value,
     Values,
+    layers,
 )
 from .certainty import Certainty
 from .forms import call_form, decorates, value_form

@@ -21,7 +21,6 @@ from ..names.mentions import last_name
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..project import Project
-from ..values.callees import underlying
 from ..values.evaluator import Evaluator, annotated_values, class_chain
 from ..values.haiku_transforms import APPLY
 from ..values.values import (
@@ -35,6 +34,7 @@ from ..values.values import (
     Value,
     Wrapped,
     alternatives,
+    underlying,
 )
 from .passed_arguments import is_field
 

@@ -29,15 +29,7 @@ from ..project import Project
 from ..sites.calls import Call, Uses
 from ..sites.subclasses import overrides_of
 from ..values.bind import Arguments, bind_call, default_of, positional_parameters
-from ..values.callees import (
-    Target,
-    full_arguments,
-    is_frozen,
-    is_pytree,
-    receiver_of,
-    skipped,
-    underlying,
-)
+from ..values.callees import Target, full_arguments, is_frozen, is_pytree, receiver_of, skipped
 from ..values.classes import is_decorated
 from ..values.containers import elements
 from ..values.contents import contents_of
@@ -59,6 +51,7 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    underlying,
 )
 from .argument_kinds import kinds_of
 

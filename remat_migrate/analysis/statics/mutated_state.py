@@ -28,7 +28,7 @@ from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
-from ..values.callees import Target, layers, order, targets_of, underlying
+from ..values.callees import Target, targets_of
 from ..values.containers import sources
 from ..values.evaluator import class_chain
 from ..values.values import (
@@ -42,6 +42,9 @@ from ..values.values import (
     Result,
     Value,
     Values,
+    layers,
+    order,
+    underlying,
     union,
 )
 from .argument_kinds import kinds_of

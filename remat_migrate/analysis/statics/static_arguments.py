@@ -17,9 +17,9 @@ from ..sites.passed_arguments import candidates, is_field
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import call_order, default_of
-from ..values.callees import Target, layers, targets_of
+from ..values.callees import Target, targets_of
 from ..values.overrides import Callees
-from ..values.values import Applied, Bound, External, Instance, Parameter, Value, Wrapped
+from ..values.values import Applied, Bound, External, Instance, Parameter, Value, Wrapped, layers
 from .required_arguments import statics_of_target
 from .statics import Obstacle, Required, Statics, static_indices
 

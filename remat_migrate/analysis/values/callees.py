@@ -21,6 +21,7 @@ from .values import (
     Partial,
     Value,
     Wrapped,
+    layers,
 )
 
 
@@ -169,35 +170,6 @@ def receiver_of(value: Value | None) -> Class | None:
     """Return the class of the object that a method is bound to."""
     bound = (layer.receiver for layer in layers(value) if isinstance(layer, Bound))
     return next((cls for cls in map(class_of, bound) if cls is not None), None)
-
-
-def layers(value: Value | None) -> Iterator[Value]:
-    """Yield a value and what it wraps, outermost first: checkpoints, transforms, partials."""
-    while value is not None:
-        yield value
-        match value:
-            case Applied(target=inner) | Wrapped(func=inner) | Partial(func=inner):
-                value = inner
-            case Bound(func=inner):
-                value = inner
-            case _:
-                return
-
-
-def underlying(value: Value | None) -> Value | None:
-    """Return the function that calling a value runs in the end, or the class that it
-    instantiates.
-    """
-    *_, last = layers(value) if value is not None else (None,)
-    return None if isinstance(last, Applied) else last  # what a last Applied wraps is not seen
-
-
-def order(value: Value) -> tuple[str, str, int, int]:
-    """Return a reproducible sort key for values."""
-    inner = underlying(value)
-    if isinstance(inner, Function | Class):
-        return type(value).__name__, *inner.module.position(inner.node)
-    return type(value).__name__, getattr(inner, "name", ""), 0, 0
 
 
 def skipped(value: Value | None) -> int:

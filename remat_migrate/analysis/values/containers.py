@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -211,6 +211,17 @@ def stores_in(module: Module, within: ast.AST) -> Mapping[str, Sequence[Stored]]
             for one in _stores_at(node):
                 found.setdefault(ast.dump(one.owner), []).append(one)
     return known[within]
+
+
+def stored_in(
+    module: Module, within: ast.AST, name: ast.Name, bindings: Collection[Binding]
+) -> Iterator[Stored]:
+    """Yield what a scope stores in the object that one of some bindings gives a name."""
+    stores = stores_in(module, within)
+    for one in stores.get(ast.dump(name), ()) if stores else ():
+        assert isinstance(one.owner, ast.Name)
+        if not module.reaching(one.owner).isdisjoint(bindings):
+            yield one
 
 
 def _stores_at(node: ast.AST) -> Iterator[Stored]:

@@ -54,6 +54,8 @@ from .values import (
     Wrapped,
     alternatives,
     around,
+    order,
+    underlying,
     union,
 )
 
@@ -534,10 +536,10 @@ def bases_in_order(ev: Evaluator, cls: Class) -> tuple[Value, ...]:
     """Return the bases of a class in method resolution order, as `class_chain` does."""
     bases = _bases(ev, cls)
     orders = [class_chain(ev, b) if isinstance(b, Class) else (b,) for b in bases]
-    order = tuple(v for v in _merged([*orders, bases]) if v != cls)
-    if len(order) > _MOST_BASES:
+    found = tuple(v for v in _merged([*orders, bases]) if v != cls)
+    if len(found) > _MOST_BASES:
         raise BoundReached(f"a class inherits from more than {_MOST_BASES} others")
-    return order
+    return found
 
 
 def _bases(ev: Evaluator, cls: Class) -> list[Value]:
@@ -548,7 +550,7 @@ def _bases(ev: Evaluator, cls: Class) -> list[Value]:
     for base in cls.node.bases:
         inner = base.value if isinstance(base, ast.Subscript) else base
         # More than one only if a name has several bindings.
-        for value in sorted(map(_lifted, ev.values(cls.module, inner)), key=_class_place):
+        for value in map(underlying, sorted(ev.values(cls.module, inner), key=order)):
             if isinstance(value, Class):
                 found[replace(value, exact=True)] = None
             elif isinstance(value, External):
@@ -556,40 +558,24 @@ def _bases(ev: Evaluator, cls: Class) -> list[Value]:
     return list(found)
 
 
-def _lifted(value: Value) -> Value:
-    while isinstance(value, Applied | Wrapped):
-        if (inner := value.target if isinstance(value, Applied) else value.func) is None:
-            break
-        value = inner
-    return value
-
-
-def _class_place(value: Value) -> tuple[str, int]:
-    if isinstance(value, Class):
-        return str(value.module.source.path), value.node.lineno
-    return getattr(value, "name", ""), 0
-
-
-def _merged(orders: Sequence[Sequence[Value]]) -> Iterator[Value]:
-    """Merge the orders of some bases by C3; if they contradict one another, return the first."""
-    # How many orders have a class behind their first; those behind `at` are left.
-    behind = Counter(v for order in orders for v in order[1:])
-    left, at = [order for order in orders if order], [0] * len(orders)
-    done: set[Value] = set()
-    while left:
-        heads = [order[i] for order, i in zip(left, at, strict=False)]
-        first = next((head for head in heads if not behind[head]), heads[0])
-        yield first
-        done.add(first)
-        rest: list[tuple[Sequence[Value], int]] = []
-        for order, i in zip(left, at, strict=False):
-            while i < len(order) and order[i] in done:
-                i += 1
-                if i < len(order):
-                    behind[order[i]] -= 1
-            if i < len(order):
-                rest.append((order, i))
-        left, at = [order for order, _ in rest], [i for _, i in rest]
+def _merged(orders: Sequence[Sequence[Value]]) -> Sequence[Value]:
+    """Merge the orders of some bases by C3; if they contradict one another, return one after the
+    other.
+    """
+    left = [[*reversed(each)] for each in orders]
+    # How many orders have a class behind their first.
+    behind = Counter(v for each in left for v in each[:-1])
+    found: list[Value] = []
+    while left := [each for each in left if each]:
+        first = next((each[-1] for each in left if not behind[each[-1]]), None)
+        if first is None:
+            return tuple(dict.fromkeys(v for each in orders for v in each))
+        found.append(first)
+        for each in left:
+            if each[-1] == first:
+                each.pop()
+                behind.subtract(each[-1:])
+    return found
 
 
 def class_attribute(ev: Evaluator, cls: Class, name: str, receiver: Instance | None) -> Values:

@@ -7,7 +7,7 @@ function. Evaluation returns a set of values; an empty set means that nothing is
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...errors import BoundReached
@@ -233,3 +233,33 @@ def _is_made_by(node: ast.expr, value: Value | None) -> bool:
         case Bound(func=inner):
             return _is_made_by(node, inner)
     return False
+
+
+def layers(value: Value | None) -> Iterator[Value]:
+    """Yield a value and what it wraps, outermost first: checkpoints, transforms, partials."""
+    while value is not None:
+        yield value
+        match value:
+            case Applied(target=inner) | Wrapped(func=inner) | Partial(func=inner):
+                value = inner
+            case Bound(func=inner):
+                value = inner
+            case _:
+                return
+
+
+def underlying(value: Value | None) -> Value | None:
+    """Return the function that calling a value runs in the end, or the class that it
+    instantiates.
+    """
+    *_, last = layers(value) if value is not None else (None,)
+    return None if isinstance(last, Applied) else last  # what a last Applied wraps is not seen
+
+
+def order(value: Value) -> tuple[str, str, int, int]:
+    """Return a reproducible sort key for values."""
+    inner = underlying(value)
+    inner = inner.cls if isinstance(inner, Instance) else inner
+    if isinstance(inner, Function | Class):
+        return type(value).__name__, *inner.module.position(inner.node)
+    return type(value).__name__, getattr(inner, "name", ""), 0, 0

@@ -14,9 +14,9 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, body_nodes, parameters
 from ...analysis.needs.needs import changes_in_place
 from ...analysis.statics.argument_kinds import kinds_of
-from ...analysis.values.callees import targets_of, underlying
+from ...analysis.values.callees import targets_of
 from ...analysis.values.evaluator import returned_expressions
-from ...analysis.values.values import Class, External, Function, Value
+from ...analysis.values.values import Class, External, Function, Value, underlying
 from ...libraries.callbacks import CALLBACKS
 from ..refusal import Refused
 

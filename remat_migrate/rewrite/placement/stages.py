@@ -21,8 +21,8 @@ from ...analysis.placement.operations import Operation, Operations
 from ...analysis.placement.stages import python_loop
 from ...analysis.placement.whole_and_last import wraps_policy
 from ...analysis.sites.site import Site
-from ...analysis.values.callees import body_positions, layers, targets_of, underlying
-from ...analysis.values.values import Applied, Class, External, Function, Value
+from ...analysis.values.callees import body_positions, targets_of
+from ...analysis.values.values import Applied, Class, External, Function, Value, layers, underlying
 from ...codemod.changes import Change, Replace
 from ..refusal import Refused
 from .loop_bodies import wrap_body
