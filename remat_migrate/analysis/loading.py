@@ -204,20 +204,18 @@ class _Selection:
                 for file in imported(path)
                 if file in may_matter or self._prefilter.imports_any(file, may_matter, known)
             }
-            packages = {path.parent for path in waiting if path.name == "__init__.py"}
-            stems = {p.stem for p in waiting} | {folder.name for folder in packages}
-            users = self.files.mentioning(stems)
-            if packages:  # `from . import name`
-                users += [p for p in self.files.all if not packages.isdisjoint(p.parents)]
-            near.update(path for path in users if not waiting.isdisjoint(imported(path)))
-            waiting = near - found
+            waiting = near.union(self._importing(waiting)) - found
         return found
 
-    def _importing(self, paths: Collection[Path]) -> Iterator[Path]:
+    def _importing(self, paths: set[Path]) -> Iterator[Path]:
         """Yield the files that import one of some files."""
-        names = {path.parent.name if path.name == "__init__.py" else path.stem for path in paths}
-        for path in self.files.mentioning(names) if paths else ():
-            if any(file in paths for file in self._prefilter.imported_files(path)):
+        packages = {path.parent for path in paths if path.name == "__init__.py"}
+        names = {path.stem for path in paths} | {folder.name for folder in packages}
+        users = self.files.mentioning(names)
+        if packages:  # `from . import name`
+            users += [p for p in self.files.all if not packages.isdisjoint(p.parents)]
+        for path in users:
+            if not paths.isdisjoint(self._prefilter.imported_files(path)):
                 yield path
 
     def _take(self, path: Path) -> Module | None:

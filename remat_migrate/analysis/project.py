@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar, TypeVarTuple, cast
 
 from ..errors import SourceError
 from ..libraries.apis import ApiTable
@@ -21,6 +21,7 @@ from .values.evaluator import Evaluator
 from .values.values import Class, External, Function, ModuleValue, Values
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class Project:
@@ -143,11 +144,14 @@ class Project:
             and each.search(self.files.data(path))
         ]
 
-    def once(self, question: Callable[[Project], T]) -> T:
-        """Return the answer to a question about the whole project, which is asked only once."""
-        if question not in self._answers:
-            self._answers[question] = question(self)
-        return cast(T, self._answers[question])
+    def once(self, question: Callable[[Project, *Ts], T], *about: *Ts) -> T:
+        """Return the answer to a question about the project, or about something in it, which is
+        asked only once.
+        """
+        key = (question, *about)
+        if key not in self._answers:
+            self._answers[key] = question(self, *about)
+        return cast(T, self._answers[key])
 
     def values(self, module: Module, node: ast.expr) -> Values:
         """Return what an expression of a module may denote."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
+from functools import cached_property, partial
 
 from ..project import Project
-from ..sites.passed_arguments import PassedArguments
+from ..sites.passed_arguments import numbers
 from ..sites.site import Site
 from ..values.evaluator import Evaluator
 from ..values.values import Class, Function, Wrapped, layers
@@ -29,7 +29,6 @@ class Placement:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.arguments = project.once(PassedArguments)
         self.operations = project.once(Operations)
         self.transforms = project.once(Transforms)
         self._occurrences: dict[Site | Function, tuple[Occurrence, ...]] = {}
@@ -99,4 +98,4 @@ class Placement:
         """Return whether the compiler sees a loop, whatever the project's calls of the function
         around it pass for the number of iterations and the unrolling.
         """
-        return loop.compiles_to_loop(self.arguments.numbers) == "yes"
+        return loop.compiles_to_loop(partial(numbers, self.project)) == "yes"

@@ -32,7 +32,7 @@ from ..values.bind import (
 )
 from ..values.callees import applied_module, class_of, partial_calls
 from ..values.containers import elements
-from ..values.evaluator import Evaluator, class_chain
+from ..values.evaluator import class_chain
 from ..values.haiku_transforms import APPLY, is_transformed
 from ..values.values import (
     Applied,
@@ -191,6 +191,7 @@ class Passed:
         default: the default of the parameter, if it has one.
         unknown: a place where something else may be passed.
         defaulted: whether some call does not pass it.
+        unclear: whether some call unpacks arguments, one of which may be passed for it.
     """
 
     places: tuple[Place, ...]
@@ -198,6 +199,7 @@ class Passed:
     default: Place | None
     unknown: tuple[Module, ast.expr | FunctionNode] | None
     defaulted: bool
+    unclear: bool
 
 
 def uses_of(project: Project, origin: Site | Function, *, loaded: bool = False) -> Uses:
@@ -219,11 +221,12 @@ def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) 
     uses = uses_of(project, Function(parameter.module, function), loaded=loaded)
     places: list[Place] = []
     unknown: list[tuple[Module, ast.expr | FunctionNode]] = []
-    defaulted = False
+    defaulted = unclear = False
     for call in uses.passing:
         bound = call.bound_to(function)
         passed = bound.by_name.get(name)
         if bound.unclear:
+            unclear = True
             unknown.append((call.module, call.node))
         if passed is not None:
             places.append((call.module_of(passed), passed))
@@ -241,19 +244,12 @@ def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) 
     own = next(p for p in parameters(function) if p.arg == name)
     value = default_of(function, own)
     default = None if value is None else (parameter.module, value)
-    return Passed(tuple(places), tuple(definitions), default, next(iter(unknown), None), defaulted)
+    first_unknown = next(iter(unknown), None)
+    return Passed(tuple(places), tuple(definitions), default, first_unknown, defaulted, unclear)
 
 
 def _known_uses(project: Project) -> dict[tuple[Site | Function, bool], Uses]:
     return {}
-
-
-def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, Class]]:
-    """Yield the classes of a module with each of their bases in the project."""
-    for own in classes_with_bases(module):
-        for base in class_chain(evaluator, own):
-            if isinstance(base, Class) and base != own:
-                yield own, base
 
 
 def _files_looking_up(project: Project) -> frozenset[Path]:
@@ -400,8 +396,9 @@ class _Search:
         files = self.project.files
         goals = {module.source.path for module in self.modules}
         reached: dict[Path, bool] = {}
-        bases = (base for m in self.modules for _, base in _inheritance(self.evaluator, m))
-        visible = {base.module.source.path for base in bases}
+        classes = (cls for module in self.modules for cls in classes_with_bases(module))
+        bases = chain.from_iterable(class_chain(self.evaluator, cls) for cls in classes)
+        visible = {base.module.source.path for base in bases if isinstance(base, Class)}
         if self.target.is_method and not self._loaded:
             own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
             visible.update(files.mentioning(own))

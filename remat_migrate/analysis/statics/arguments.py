@@ -71,7 +71,7 @@ _OBJECT_RESULTS = frozenset(
 
 def project_needs(project: Project) -> Needs:
     """Return the parameters that must be concrete if no subclass overrides a method."""
-    return project.once(_needs)
+    return project.once(_needs, False)
 
 
 def needs_with_overrides(project: Project) -> Needs:
@@ -79,15 +79,11 @@ def needs_with_overrides(project: Project) -> Needs:
 
     This searches the project for subclasses, so fixes use it, but checks do not.
     """
-    return project.once(_needs_with_overrides)
+    return project.once(_needs, True)
 
 
-def _needs(project: Project) -> Needs:
-    return Needs(Overrides(project.evaluator))
-
-
-def _needs_with_overrides(project: Project) -> Needs:
-    return Needs(overrides_of(project))
+def _needs(project: Project, with_overrides: bool) -> Needs:
+    return Needs(overrides_of(project) if with_overrides else Overrides(project.evaluator))
 
 
 class _NumPyScalar:

@@ -24,7 +24,7 @@ from ..needs.dependence_analysis import runs_at_compile_time
 from ..needs.need import ORDER
 from ..needs.needs import changes_in_place
 from ..project import Project
-from ..sites.passed_arguments import PassedArguments
+from ..sites.passed_arguments import resolved
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
@@ -77,7 +77,7 @@ def changing_state(project: Project, target: Target, site: Site) -> Place | None
     passes it, and something other than code that runs once at import, or an initialiser, changes
     it.
     """
-    state = _state(project, target.function, target.owner)
+    state = project.once(_State, target.function, target.owner)
     return state.changing() or state.changing_in(_bound(project, site))
 
 
@@ -87,7 +87,7 @@ def leaking(project: Project, target: Target) -> Place | None:
 
     In a checkpoint the result is a tracer, which must not outlive the trace.
     """
-    state = _state(project, target.function, target.owner)
+    state = project.once(_State, target.function, target.owner)
     for function, owner in state.reached:
         module, node = function.module, function.node
         kept = [*state.stored_outside(function, owner)]
@@ -125,24 +125,12 @@ def _bound(project: Project, site: Site) -> Iterator[Place]:
                     yield layer.module, argument
 
 
-def _state(project: Project, function: Function, owner: Class | None) -> _State:
-    known = project.once(_known_states)
-    if (function, owner) not in known:
-        known[function, owner] = _State(project, function, owner)
-    return known[function, owner]
-
-
-def _known_states(_: Project) -> dict[_Reached, _State]:
-    return {}
-
-
 class _State:
     """The outside state that one function, and those that it calls, read or change."""
 
     def __init__(self, project: Project, function: Function, owner: Class | None) -> None:
         self.project = project
         self.evaluator = project.evaluator
-        self._arguments = project.once(PassedArguments)
         self.reached = self._follow((function, owner))
         self.nodes = {
             node
@@ -211,7 +199,7 @@ class _State:
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
             return
         callees = overrides_of(self.project).callees(function.module, node, owner)
-        values = union(map(self._arguments.resolved, callees.values))
+        values = union(resolved(self.project, value) for value in callees.values)
         outside = self._is_outside(function, owner, node)
         above = function.module.parent(node)
         is_called = isinstance(above, ast.Call) and above.func is node
