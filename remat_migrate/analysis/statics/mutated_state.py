@@ -260,7 +260,7 @@ class _State:
             is_read = not all(map(_is_library, self.project.values(module, node)))
         for place in kinds_of(self.project).origins(module, node):
             line = since if place == (module, node) else place[1].lineno
-            for variable in self._variables(*place):
+            for variable in _variables(self.project, *place):
                 owner, scope, name = variable
                 if any(b.kind not in _DEFINITIONS for b in owner.visible(name, scope)):
                     if self._is_rebound(variable) or self._is_changed(variable, line):
@@ -268,29 +268,6 @@ class _State:
                 elif is_read and self._is_changed(variable, line):
                     return True
         return False
-
-    def _variables(self, module: Module, node: ast.expr) -> set[_Variable]:
-        """Return the project's variables that a name, or an attribute of a module, denotes."""
-        found: set[_Variable] = set()
-        pending: list[_Variable] = []
-        if isinstance(node, ast.Name):
-            for binding in module.reaching(node):
-                is_global = node.id in binding.scope.global_names
-                scope = module.scope_of(module.tree) if is_global else binding.scope
-                pending.append((module, scope, node.id))
-        elif isinstance(node, ast.Attribute):
-            pending += _exported(self.project.values(module, node.value), node.attr)
-        while pending:
-            variable = owner, scope, name = pending.pop()
-            if variable in found or not owner.is_own:
-                continue
-            found.add(variable)
-            for binding in owner.visible(name, scope):
-                statement = binding.statement
-                if isinstance(statement, ast.ImportFrom) and isinstance(binding.node, ast.alias):
-                    bases = self.evaluator.import_base(statement, owner)
-                    pending += _exported(bases, binding.node.name)
-        return found
 
     def _is_rebound(self, variable: _Variable) -> bool:
         """Return whether a function or another module assigns to a variable."""
@@ -331,7 +308,7 @@ class _State:
     def _is_changed(self, variable: _Variable, since: int) -> bool:
         """Return whether the object that a variable holds changes, if local, after a line."""
         _, scope, _ = variable
-        for user, use in self._changing_uses(variable):
+        for user, use in self.project.once(_changing_uses, variable):
             around = user.enclosing_function(use)
             if around in self.nodes:
                 return True
@@ -340,66 +317,6 @@ class _State:
                     return True
             elif around is not scope.node or use.lineno > since:
                 return True
-        return False
-
-    def _changing_uses(self, variable: _Variable) -> list[Place]:
-        """Return the uses of a variable in the project that change its object."""
-        known = self.project.once(_known_changes)
-        if variable not in known:
-            owner, scope, name = variable
-            modules = self.project.mentioning([name]) if scope.parent is None else [owner]
-            known[variable] = [
-                (module, node)
-                for module in modules
-                for alias in (name, *find_mentions(module).renamed.get(name, ()))
-                for node in find_mentions(module).reads(alias)
-                if variable in self._variables(module, node) and self._changes(module, node, set())
-            ]
-        return known[variable]
-
-    def _changes(self, module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
-        """Return whether a use of an object changes it, or something in it."""
-        if node in seen:
-            return False
-        seen.add(node)
-        if node in _changed_in_place(module):
-            return True
-        match above := module.argument_holder(node):
-            case ast.Attribute(value=base) | ast.Subscript(value=base) if base is node:
-                return not isinstance(above.ctx, ast.Load) or self._changes(module, above, seen)
-            case ast.Call(func=ast.Name("vars"), args=[_]):
-                return self._changes(module, above, seen)
-            case ast.Call():
-                return self._call_changes(module, above, node)
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
-                reads = reads_of(module, name, above)
-                return any(self._changes(module, use, seen) for use in reads)
-        return False
-
-    def _call_changes(self, module: Module, call: ast.Call, node: ast.expr) -> bool:
-        """Return whether a call changes what is passed to it, or the object whose method it is."""
-        if any(keyword.arg == "out" and keyword.value is node for keyword in call.keywords):
-            return True
-        values = self.project.values(module, call.func)
-        if isinstance(module.parent(call), ast.Expr):  # It is called for its effect.
-            if node is call.func and not values and last_name(node) not in _QUIET_METHODS:
-                return True
-            if any(isinstance(v, External) and v.name.startswith(_CHANGING) for v in values):
-                return True
-        for value in values:
-            for target in targets_of(self.evaluator, value):
-                function = target.function
-                if getattr(function.node, "name", "") in _INITIALISERS:
-                    continue
-                bound = bind_call(function.node, call.args, call.keywords, target.skip).by_name
-                own = positional_parameters(function.node)[: target.skip]
-                names = {name for name, expr in bound.items() if expr is node}
-                names.update(p.arg for p in own if node is call.func)
-                if names and any(
-                    need.changed and need.parameter in names and need.reason != ORDER
-                    for need in project_needs(self.project).of(function, target.owner)
-                ):
-                    return True
         return False
 
     def _runs_later(self, module: Module, node: ast.AST) -> bool:
@@ -434,7 +351,7 @@ class _State:
         is_called = isinstance(above, ast.Call) and above.func is node
         return any(
             getattr(user.enclosing_function(use), "name", "") not in _INITIALISERS
-            and (not isinstance(use.ctx, ast.Load) or self._changes(user, use, set()))
+            and (not isinstance(use.ctx, ast.Load) or _changes(self.project, user, use, set()))
             and _may_get_instances(self.project, user.source.path, module.source.path)
             and self._runs_later(user, use)
             for user in self.project.mentioning([node.attr])
@@ -443,6 +360,90 @@ class _State:
                 *(() if is_called else find_mentions(user).attributes.get(node.attr, ())),
             )
         )
+
+
+def _variables(project: Project, module: Module, node: ast.expr) -> set[_Variable]:
+    """Return the project's variables that a name, or an attribute of a module, denotes."""
+    found: set[_Variable] = set()
+    pending: list[_Variable] = []
+    if isinstance(node, ast.Name):
+        for binding in module.reaching(node):
+            is_global = node.id in binding.scope.global_names
+            scope = module.scope_of(module.tree) if is_global else binding.scope
+            pending.append((module, scope, node.id))
+    elif isinstance(node, ast.Attribute):
+        pending += _exported(project.values(module, node.value), node.attr)
+    while pending:
+        variable = owner, scope, name = pending.pop()
+        if variable in found or not owner.is_own:
+            continue
+        found.add(variable)
+        for binding in owner.visible(name, scope):
+            statement = binding.statement
+            if isinstance(statement, ast.ImportFrom) and isinstance(binding.node, ast.alias):
+                bases = project.evaluator.import_base(statement, owner)
+                pending += _exported(bases, binding.node.name)
+    return found
+
+
+def _changing_uses(project: Project, variable: _Variable) -> list[Place]:
+    """Return the uses of a variable in the project that change its object."""
+    owner, scope, name = variable
+    modules = project.mentioning([name]) if scope.parent is None else [owner]
+    return [
+        (module, node)
+        for module in modules
+        for alias in (name, *find_mentions(module).renamed.get(name, ()))
+        for node in find_mentions(module).reads(alias)
+        if variable in _variables(project, module, node) and _changes(project, module, node, set())
+    ]
+
+
+def _changes(project: Project, module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
+    """Return whether a use of an object changes it, or something in it."""
+    if node in seen:
+        return False
+    seen.add(node)
+    if node in _changed_in_place(module):
+        return True
+    match above := module.argument_holder(node):
+        case ast.Attribute(value=base) | ast.Subscript(value=base) if base is node:
+            return not isinstance(above.ctx, ast.Load) or _changes(project, module, above, seen)
+        case ast.Call(func=ast.Name("vars"), args=[_]):
+            return _changes(project, module, above, seen)
+        case ast.Call():
+            return _call_changes(project, module, above, node)
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
+            reads = reads_of(module, name, above)
+            return any(_changes(project, module, use, seen) for use in reads)
+    return False
+
+
+def _call_changes(project: Project, module: Module, call: ast.Call, node: ast.expr) -> bool:
+    """Return whether a call changes what is passed to it, or the object whose method it is."""
+    if any(keyword.arg == "out" and keyword.value is node for keyword in call.keywords):
+        return True
+    values = project.values(module, call.func)
+    if isinstance(module.parent(call), ast.Expr):  # It is called for its effect.
+        if node is call.func and not values and last_name(node) not in _QUIET_METHODS:
+            return True
+        if any(isinstance(v, External) and v.name.startswith(_CHANGING) for v in values):
+            return True
+    for value in values:
+        for target in targets_of(project.evaluator, value):
+            function = target.function
+            if getattr(function.node, "name", "") in _INITIALISERS:
+                continue
+            bound = bind_call(function.node, call.args, call.keywords, target.skip).by_name
+            own = positional_parameters(function.node)[: target.skip]
+            names = {name for name, expr in bound.items() if expr is node}
+            names.update(p.arg for p in own if node is call.func)
+            if names and any(
+                need.changed and need.parameter in names and need.reason != ORDER
+                for need in project_needs(project).of(function, target.owner)
+            ):
+                return True
+    return False
 
 
 def _may_get_instances(project: Project, user: Path, home: Path) -> bool:
@@ -516,7 +517,3 @@ def is_repeated(module: Module, binding: Binding) -> bool:
         and module.scope_at(around) is binding.scope
         for around in (binding.node, *module.ancestors(binding.node))
     )
-
-
-def _known_changes(project: Project) -> dict[_Variable, list[Place]]:
-    return {}
