@@ -31,7 +31,7 @@ from ..values.values import (
     layers,
 )
 from .operations import Operations
-from .transforms import LoopUse, Transforms
+from .transforms import LoopUse, derivatives_in, transforms_in
 
 
 @dataclass(eq=False, slots=True)
@@ -72,7 +72,7 @@ def find_differentiated(project: Project, *, backward: bool = False) -> Differen
     found = DifferentiatedFunctions()
     queue: list[tuple[Function, bool]] = []
     for module in list(modules):
-        for derivative in project.once(Transforms).derivatives(module):
+        for derivative in derivatives_in(project, module):
             if backward and derivative.transform.mode == "forward":
                 continue
             if backward and in_test(module, derivative.node):
@@ -134,7 +134,7 @@ def _passed_on(
     for arg in (*call.args, *(keyword.value for keyword in call.keywords)):
         if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
             continue
-        is_body = isinstance(project.once(Transforms).transformed_at(module, arg), LoopUse)
+        is_body = isinstance(transforms_in(project, module).get(arg), LoopUse)
         for value in project.evaluator.values(module, arg):
             if isinstance(value, Function | Applied | Wrapped | Partial | Bound):
                 for inner in _run_by(project, value):

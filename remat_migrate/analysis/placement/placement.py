@@ -13,7 +13,7 @@ from ..values.values import Class, Function, Wrapped, layers
 from .call_graph import DifferentiatedFunctions, find_differentiated
 from .occurrences import Occurrence, find_occurrences
 from .operations import Operations
-from .transforms import Derivative, LoopUse, Transforms
+from .transforms import Derivative, LoopUse, transforms_in
 
 # How many functions may lie between a checkpoint and the loop that runs it.
 _DEPTH = 4
@@ -30,7 +30,6 @@ class Placement:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.operations = project.once(Operations)
-        self.transforms = project.once(Transforms)
         self._occurrences: dict[Site | Function, tuple[Occurrence, ...]] = {}
 
     @property
@@ -66,7 +65,7 @@ class Placement:
         """
         found: dict[ast.AST, list[LoopUse | Derivative]] = {}
         for module in self.project.modules.values():
-            for use in self.transforms.in_module(module):
+            for use in transforms_in(self.project, module).values():
                 for layer in (layer for value in use.functions for layer in layers(value)):
                     if isinstance(layer, Wrapped | Class):
                         found.setdefault(layer.node, []).append(use)

@@ -53,7 +53,7 @@ from ..values.values import (
     Wrapped,
     underlying,
 )
-from .argument_kinds import kinds_of
+from .argument_kinds import argument_kind, origins_of, parameter_kind
 
 BoundCalls = tuple[tuple[Call, Arguments], ...]
 Located = tuple[Module, ast.expr]
@@ -199,7 +199,7 @@ class Argument:
     def origins(self) -> Iterator[Located]:
         """What the calls pass, or where they pass on a parameter, what their callers pass."""
         for located in self.passed:
-            yield from kinds_of(self.project).origins(*located)
+            yield from origins_of(self.project, *located)
 
     def is_known(self, need: Need) -> bool:
         """Return whether a value that is needed is known though the argument is traced.
@@ -231,13 +231,13 @@ class Argument:
     @property
     def first_array(self) -> Located | None:
         """The first array that a call passes."""
-        kinds = kinds_of(self.project)
-        return next((located for located in self.passed if kinds.of(*located) == "array"), None)
+        kinds = ((located, argument_kind(self.project, *located)) for located in self.passed)
+        return next((located for located, kind in kinds if kind == "array"), None)
 
     @property
     def kind(self) -> Kind:
         """The kind of what the calls pass."""
-        return join([kinds_of(self.project).of(*located) for located in self.passed])
+        return join([argument_kind(self.project, *located) for located in self.passed])
 
     @property
     def is_option(self) -> bool:
@@ -329,9 +329,8 @@ class Argument:
     def _is_passed_immutable(self) -> bool:
         if self._is_of_equal_types:
             return False
-        kinds = kinds_of(self.project)
         return not any(
-            kinds.of(*place) == "array"
+            argument_kind(self.project, *place) == "array"
             or any(_may_change(self.project, v) for v in _values_within(self.project, *place, 0))
             or any(_is_mutable(v) for v in _values_within(self.project, *place))
             for place in self.passed
@@ -375,7 +374,7 @@ def is_python_value(project: Project, module: Module, node: ast.expr) -> bool:
         return True
     if isinstance(node, ast.Constant):
         return node.value is not None
-    return kinds_of(project).of(module, node) == "python"
+    return argument_kind(project, module, node) == "python"
 
 
 def is_array_use(project: Project, module: Module, node: ast.expr) -> bool:
@@ -511,7 +510,7 @@ def _values_within(
     callers pass on, too.
     """
     # `x = (x, y)` in a loop has no end.
-    for place in kinds_of(project).origins(module, expr, callers) if depth > 0 else ():
+    for place in origins_of(project, module, expr, callers) if depth > 0 else ():
         for value in project.values(*place):
             yield value
             if isinstance(value, Container):
@@ -539,7 +538,7 @@ def is_data(argument: Argument) -> bool:
     if argument.is_primary or is_computed_with(argument):
         return True
     return any(
-        _is_item(expr) or kinds_of(project).of(module, expr) == "array"
+        _is_item(expr) or argument_kind(project, module, expr) == "array"
         for module, expr in replace(argument, index=None).origins
     )
 
@@ -617,9 +616,8 @@ def may_be_option(argument: Argument, uses: Uses) -> bool:
     """
     if argument.annotated_instances or argument.is_left_out(uses):
         return False
-    kinds = kinds_of(argument.project)
     function = argument.target.function
-    declared = kinds.parameter(function.module, function.node, argument.parameter)
+    declared = parameter_kind(argument.project, function.module, function.node, argument.parameter)
     return "array" not in (declared, argument.kind) and not is_data(argument)
 
 

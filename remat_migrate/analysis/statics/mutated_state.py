@@ -47,7 +47,7 @@ from ..values.values import (
     underlying,
     union,
 )
-from .argument_kinds import kinds_of
+from .argument_kinds import argument_kind, origins_of
 from .arguments import project_needs
 
 # A variable: its module, the scope that binds it, and its name.
@@ -103,7 +103,7 @@ def leaking(project: Project, target: Target) -> Place | None:
         for part in kept:
             bindings = module.reaching(part) if isinstance(part, ast.Name) else ()
             sources = [part, *(b.value for b in bindings if b.value is not None)]
-            if kinds_of(project).of(module, part) != "python" and not any(
+            if argument_kind(project, module, part) != "python" and not any(
                 runs_at_compile_time(module, source) for source in sources
             ):
                 return module, part
@@ -258,7 +258,7 @@ class _State:
                 return True
         if not isinstance(above, ast.Call) or above.func is not node:
             is_read = not all(map(_is_library, self.project.values(module, node)))
-        for place in kinds_of(self.project).origins(module, node):
+        for place in origins_of(self.project, module, node):
             line = since if place == (module, node) else place[1].lineno
             for variable in _variables(self.project, *place):
                 owner, scope, name = variable

@@ -15,7 +15,7 @@ from ..sites.site import Site
 from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen
 from ..values.declarations import Kind, default_kind
-from .argument_kinds import kinds_of
+from .argument_kinds import argument_kind
 from .arguments import (
     Argument,
     Located,
@@ -313,7 +313,7 @@ def _obstacle(
 
 def _array_default(argument: Argument) -> Located | None:
     default = argument.default
-    if default is None or kinds_of(argument.project).of(argument.module, default) != "array":
+    if default is None or argument_kind(argument.project, argument.module, default) != "array":
         return None
     return argument.module, default
 
