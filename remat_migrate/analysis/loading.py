@@ -30,7 +30,7 @@ from .names.expected_failures import is_test
 from .names.mentions import find_mentions
 from .names.module import Module
 from .project import Project
-from .sites.find_sites import forget_sites, sites_in
+from .sites.find_sites import find_sites, sites_in
 from .sites.wrappers import find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
 from .values.values import Class, Container, Values
@@ -391,7 +391,7 @@ class _Selection:
                         reference = holder
                     noted = note_passed_apis(module, reference, self.evaluator) or noted
         if noted:
-            forget_sites(project)
+            project.forget(find_sites)  # more Apis are known now
 
     def _take_option_holders(self, optional: Sequence[Path]) -> None:
         """Add files that only hold options: `OPTIONS = dict(concrete=True)`."""

@@ -75,7 +75,7 @@ class Project:
         self.without_sites: set[Module] = set()
         self._parsed: dict[Path, Module | SourceError] = {}
         self._previous = previous._parsed if previous is not None else {}
-        self._answers: dict[object, object] = {}
+        self._answers: dict[tuple[object, ...], object] = {}
 
     def jax_version(self, path: Path) -> tuple[int, ...]:
         """Return the JAX version that a file is migrated to."""
@@ -152,6 +152,10 @@ class Project:
         if key not in self._answers:
             self._answers[key] = question(self, *about)
         return cast(T, self._answers[key])
+
+    def forget(self, question: object) -> None:
+        """Drop the answers to a question."""
+        self._answers = {key: known for key, known in self._answers.items() if key[0] != question}
 
     def values(self, module: Module, node: ast.expr) -> Values:
         """Return what an expression of a module may denote."""

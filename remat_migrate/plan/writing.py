@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from ..analysis import Module, Project
-from ..analysis.placement.transforms import argument
 from ..analysis.sites.references import reference_to
 from ..analysis.statics.argument_kinds import argument_kind
+from ..analysis.values.bind import argument
 from ..analysis.values.values import External, Function, Instance, Wrapped
 from ..codemod import changes as codemod
 from ..libraries.transforms import Loop

@@ -217,8 +217,7 @@ class Module:
 
     def _find_reaching(self, node: ast.Name) -> frozenset[Binding]:
         scope = self.scope_at(node)
-        flow = self.flow(scope)
-        found = flow.uses.get(node)
+        found = self.flow(scope).uses.get(node)
         if node.id in scope.global_names or node.id in scope.nonlocal_names:
             outside = self._free(scope, node.id)
             # No copy, here and below: there may be many.
@@ -226,9 +225,7 @@ class Module:
         if found is not None:
             written = self._written(scope, node.id)
             return found | written if written else found
-        if node.id in flow.bound and not scope.is_class:
-            return frozenset(scope.bindings.get(node.id, ())) | self._written(scope, node.id)
-        return self._free(scope, node.id)
+        return self.visible(node.id, scope)
 
     def is_written_elsewhere(self, scope: Scope, name: str) -> bool:
         """Return whether a nested scope assigns a name of `scope` through `global` or
@@ -328,10 +325,6 @@ class Module:
         """All nodes except operators and contexts, parents before children."""
         self._index()
         return self._nodes
-
-    def functions(self) -> Iterator[FunctionNode]:
-        """Return all functions and lambdas."""
-        return (n for n in self.nodes if isinstance(n, FunctionNode))
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> Span:
         """Return the span of a node in the text."""

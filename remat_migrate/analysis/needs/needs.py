@@ -19,7 +19,7 @@ from ...libraries.library_arguments import is_array_attribute
 from ...libraries.library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from ..fixed_point import FixedPoint
 from ..names.scopes import body_nodes, parameters
-from ..values.bind import bind_call, positional_parameters
+from ..values.bind import argument, bind_call, positional_parameters
 from ..values.callees import (
     Target,
     full_arguments,
@@ -582,16 +582,16 @@ class _Analysis(DependenceAnalysis):
         self, function: LibraryFunction, name: str, node: ast.Call
     ) -> Iterator[Need]:
         """Yield the needs of a function's arguments by the table."""
-        for argument, parameter in function.passed(node):
+        for given, parameter in function.passed(node):
             match parameter.takes:
                 case "traced":
                     pass
                 case "concrete":
-                    yield from self._need(argument, f"`{parameter.name}` of `{name}`")
-                case "function" if self._is_part(argument):
-                    yield from self._object_need(argument)
+                    yield from self._need(given, f"`{parameter.name}` of `{name}`")
+                case "function" if self._is_part(given):
+                    yield from self._object_need(given)
                 case _:
-                    yield from self._need(argument, f"an argument of `{name}`", certain=False)
+                    yield from self._need(given, f"an argument of `{name}`", certain=False)
         if name == "fori_loop":
             # With traced bounds it is a while loop, which has no gradient.
             bounds = [k.value for k in node.keywords if k.arg in ("lower", "upper")]
@@ -601,11 +601,9 @@ class _Analysis(DependenceAnalysis):
     def _instance_needs(self, name: str, node: ast.Call) -> Iterator[Need]:
         last = name.rpartition(".")[2]
         for parameter, position in library_arguments.INSTANCES[name]:
-            for keyword in node.keywords:
-                if keyword.arg == parameter:
-                    yield from self._need(keyword.value, f"`{parameter}` of {last}")
-            if position < len(node.args):
-                yield from self._need(node.args[position], f"`{parameter}` of {last}")
+            given = argument(node.args, node.keywords, parameter, position)
+            if given is not None:
+                yield from self._need(given, f"`{parameter}` of {last}")
 
     def _is_type_test(self, name: str, node: ast.Call) -> bool:
         """Return whether a call of a builtin may tell a number or an array from a tracer."""

@@ -19,7 +19,7 @@ from ..names.scopes import Definition, FunctionNode
 from ..project import Project
 from ..values.api_names import with_aliases
 from ..values.application import without_partials
-from ..values.bind import with_partials
+from ..values.bind import argument, with_partials
 from ..values.evaluator import Evaluator
 from ..values.values import (
     NOTHING,
@@ -137,19 +137,6 @@ def _literal(module: Module, node: ast.expr) -> set[int] | None:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return {number}
     return None
-
-
-def argument(
-    args: Sequence[ast.expr],
-    keywords: Sequence[ast.keyword],
-    name: str,
-    position: int | None,
-) -> ast.expr | None:
-    """Return the argument of a call for a parameter."""
-    for keyword in keywords:
-        if keyword.arg == name:
-            return keyword.value
-    return args[position] if position is not None and position < len(args) else None
 
 
 def transforms_in(project: Project, module: Module) -> Mapping[ast.expr, LoopUse | Derivative]:

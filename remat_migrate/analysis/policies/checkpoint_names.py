@@ -17,6 +17,7 @@ from ..names.scopes import Definition
 from ..project import Project
 from ..sites.find_sites import wrapped_by
 from ..values.api_names import with_aliases
+from ..values.bind import argument
 from ..values.callees import targets_of
 from ..values.containers import elements
 from ..values.values import Container, External, underlying
@@ -93,7 +94,8 @@ def _names_given(project: Project, module: Module) -> Iterator[tuple[ast.Call | 
         match node:
             case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in aliases:
                 called.add(node.func)
-                yield node, _name_argument(project, module, node)
+                given = argument(node.args, node.keywords, "name", 1)
+                yield node, OPEN if given is None else strings_of(project, module, given)
             case ast.Assign(targets=[ast.Name()], value=value):
                 called.add(value)  # an alias
             case ast.keyword(arg=str(name)) | ast.arg(arg=name) if _LAST in name:
@@ -101,13 +103,6 @@ def _names_given(project: Project, module: Module) -> Iterator[tuple[ast.Call | 
     for name in (*aliases, "name_p"):
         if not called.issuperset(find_mentions(module).reads(name)):
             yield None, OPEN
-
-
-def _name_argument(project: Project, module: Module, call: ast.Call) -> Strings:
-    given = next((k.value for k in call.keywords if k.arg == "name"), None)
-    if given is None and len(call.args) > 1:
-        given = call.args[1]
-    return OPEN if given is None else strings_of(project, module, given)
 
 
 def listed_names(project: Project, module: Module) -> Iterator[Listed]:

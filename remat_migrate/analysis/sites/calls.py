@@ -586,20 +586,14 @@ class _Search:
         """Note an escape where a container that holds it is an argument of a call."""
         callees = self.evaluator.values(module, call.func)
         for callee in callees:
-            if not isinstance(callee, External):
+            receiver, reason = self._receiver(callee)
+            if receiver is not None or not isinstance(callee, External):
                 self._escape(module, container, "a container that holds it is passed on")
-            elif not self._is_harmless(module, callee, call):
-                self._escape(module, container, f"`{callee.name}` takes it")
+            elif reason and not self._holds(module, call):
+                if callee.name not in _SAME_PARTS or not is_looped_over(module, call):
+                    self._escape(module, container, reason)
         if not callees and not self._is_added(module, container, call):
             self._escape(module, container, _UNSEEN_CODE)
-
-    def _is_harmless(self, module: Module, callee: External, call: ast.Call) -> bool:
-        """Return whether a function of a library does not keep a container, or what it returns is
-        followed.
-        """
-        if callee.name in _SAME_PARTS and is_looped_over(module, call):
-            return True
-        return callee.name in _HARMLESS_FUNCTIONS or self._holds(module, call)
 
     def _is_added(self, module: Module, value: ast.expr, call: ast.Call) -> bool:
         """Return whether a call adds a value to a container whose elements are known."""

@@ -239,11 +239,7 @@ def _context(module: Module, node: ast.AST) -> str:
 
 def sites_in(project: Project, module: Module) -> list[Site]:
     """Return the sites of one module."""
-    found = project.once(_found_sites)
-    if module not in found:
-        empty = module in project.without_sites
-        found[module] = [] if empty else find_sites(project, module)
-    return found[module]
+    return [] if module in project.without_sites else project.once(find_sites, module)
 
 
 def sites_of(project: Project) -> list[Site]:
@@ -273,15 +269,6 @@ def sites_with(project: Project, option: Option) -> list[Site]:
     """Return the sites that use an option."""
     shared = options_in(project, option.module)
     return list(dict.fromkeys(site for one, site in shared if one.value is option.value))
-
-
-def forget_sites(project: Project) -> None:
-    """Drop the sites found so far, because more Apis are known now."""
-    project.once(_found_sites).clear()
-
-
-def _found_sites(project: Project) -> dict[Module, list[Site]]:
-    return {}
 
 
 def wrapped_by(project: Project, site: Site) -> Values:

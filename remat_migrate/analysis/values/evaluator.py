@@ -12,7 +12,7 @@ import builtins
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from ...errors import BoundReached
 from ...libraries.apis import (
@@ -54,6 +54,7 @@ from .values import (
     Wrapped,
     alternatives,
     around,
+    layers,
     order,
     underlying,
     union,
@@ -514,9 +515,9 @@ def annotated_values(ev: Evaluator, module: Module, annotation: ast.expr) -> Val
 
 def _instances(values: Values) -> Values:
     """Return instances of some classes, or of their subclasses."""
-    layers = {v for v in values if isinstance(v, External) and v.name.startswith("equinox.nn.")}
+    library = {v for v in values if isinstance(v, External) and v.name.startswith("equinox.nn.")}
     classes = {replace(v, exact=False) for v in values if isinstance(v, Class)}
-    return frozenset(map(Instance, layers | classes))
+    return frozenset(map(Instance, library | classes))
 
 
 # -- classes
@@ -792,7 +793,7 @@ def _returned_to(
         return found
     bound = bind_call(function.node, node.args, node.keywords, skip)
     swap = {(function.node, name): ev.values(module, expr) for name, expr in bound.by_name.items()}
-    return substitute(ev, found, swap)
+    return union(substitute(value, swap) for value in found)
 
 
 def returned(ev: Evaluator, function: Function) -> Values:
@@ -800,30 +801,19 @@ def returned(ev: Evaluator, function: Function) -> Values:
     return frozenset(ev.ask(function))
 
 
-def substitute(ev: Evaluator, values: Values, swap: Substitution) -> Values:
-    """Return `values` with parameters replaced by arguments."""
-    found: set[Value] = set()
-    for value in values:
-        match value:
-            case Parameter(function=function, name=name):
-                found |= swap.get((function, name), frozenset((value,)))
-            case Applied(target=target) if target is not None:
-                inner = substitute(ev, frozenset((target,)), swap)
-                found |= around(value.node, inner, partial(_with_target, value)) or {value}
-            case Wrapped(func=func, node=node) | Partial(func=func, call=node):
-                inner = substitute(ev, frozenset((func,)), swap)
-                found |= around(node, inner, partial(_with_function, value))
-            case _:
-                found.add(value)
-    return frozenset(found)
-
-
-def _with_target(applied: Applied, target: Value) -> Applied:
-    return replace(applied, target=target)
-
-
-def _with_function(value: Wrapped | Partial, function: Value) -> Wrapped | Partial:
-    return replace(value, func=function)
+def substitute(value: Value, swap: Substitution) -> Values:
+    """Return a value with parameters replaced by arguments."""
+    own = frozenset((value,))
+    match value:
+        case Parameter(function=function, name=name):
+            return swap.get((function, name), own)
+        case Applied(node=node, target=inner) if inner is not None:
+            targets = substitute(inner, swap)
+            return around(node, targets, lambda target: replace(value, target=target)) or own
+        case Wrapped(func=inner, node=node) | Partial(func=inner, call=node):
+            functions = substitute(inner, swap)
+            return around(node, functions, lambda function: replace(value, func=function))
+    return own
 
 
 def apply_decorator(
@@ -844,19 +834,13 @@ def apply_decorator(
             first = next(iter(parameters(function)), None)
             found = returned(ev, callee)
             if first is not None and any(_mentions(v, function) for v in found):
-                return substitute(ev, found, {(function, first.arg): frozenset((argument,))})
+                swap = {(function, first.arg): frozenset((argument,))}
+                return union(substitute(value, swap) for value in found)
     return frozenset((Wrapped("?", argument, module, node),))
 
 
-def _mentions(value: Value | None, function: FunctionNode) -> bool:
-    match value:
-        case Parameter(function=owner):
-            return owner is function
-        case Applied(target=inner):
-            return _mentions(inner, function)
-        case Wrapped(func=inner) | Partial(func=inner):
-            return _mentions(inner, function)
-    return False
+def _mentions(value: Value, function: FunctionNode) -> bool:
+    return any(isinstance(one, Parameter) and one.function is function for one in layers(value))
 
 
 def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:

@@ -222,17 +222,9 @@ def around(node: ast.expr, values: Iterable[Value], wrap: Callable[[Value], Valu
     return frozenset(wrap(value) for value in values if not _is_made_by(node, value))
 
 
-def _is_made_by(node: ast.expr, value: Value | None) -> bool:
-    match value:
-        case (
-            Applied(node=own, target=inner)
-            | Wrapped(node=own, func=inner)
-            | Partial(call=own, func=inner)
-        ):
-            return own is node or _is_made_by(node, inner)
-        case Bound(func=inner):
-            return _is_made_by(node, inner)
-    return False
+def _is_made_by(node: ast.expr, value: Value) -> bool:
+    made = (layer for layer in layers(value) if isinstance(layer, Applied | Wrapped | Partial))
+    return any(node is (m.call if isinstance(m, Partial) else m.node) for m in made)
 
 
 def layers(value: Value | None) -> Iterator[Value]:
