@@ -18,7 +18,7 @@ from ..text.source_file import may_be_notebook
 from .files import Files
 from .names.module import Module
 from .values.evaluator import Evaluator
-from .values.values import Class, External, Function, ModuleValue, Values
+from .values.values import External, Values
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -162,14 +162,5 @@ class Project:
         return self.evaluator.values(module, node)
 
     def qualified(self, module: Module, node: ast.expr) -> frozenset[str]:
-        """Return the dotted names that an expression may denote; empty when nothing is known."""
-        found: set[str] = set()
-        for value in self.values(module, node):
-            match value:
-                case External(name):
-                    found.add(name)
-                case Function(module=owner, node=definition) | Class(module=owner, node=definition):
-                    found.add(owner.qualified_name(definition))
-                case ModuleValue(module=owner):
-                    found.add(owner.name)
-        return frozenset(found)
+        """Return the names of libraries that an expression may denote."""
+        return frozenset(v.name for v in self.values(module, node) if isinstance(v, External))

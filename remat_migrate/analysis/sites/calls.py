@@ -32,7 +32,7 @@ from ..values.bind import (
 )
 from ..values.callees import applied_module, class_of, partial_calls
 from ..values.containers import elements
-from ..values.evaluator import class_chain
+from ..values.evaluator import project_bases
 from ..values.haiku_transforms import APPLY, is_transformed
 from ..values.values import (
     Applied,
@@ -367,9 +367,8 @@ class _Search:
         # Inherited methods that call what this class assigns.
         for around in self.target.module.ancestors(self.target.place):
             if isinstance(around, ast.ClassDef):
-                for base in class_chain(self.evaluator, Class(self.target.module, around)):
-                    if isinstance(base, Class):
-                        found[base.module] = None
+                for base in project_bases(self.evaluator, Class(self.target.module, around)):
+                    found[base.module] = None
         return list(found)
 
     def _modules_mentioning(self, words: set[str]) -> list[Module]:
@@ -397,8 +396,8 @@ class _Search:
         goals = {module.source.path for module in self.modules}
         reached: dict[Path, bool] = {}
         classes = (cls for module in self.modules for cls in classes_with_bases(module))
-        bases = chain.from_iterable(class_chain(self.evaluator, cls) for cls in classes)
-        visible = {base.module.source.path for base in bases if isinstance(base, Class)}
+        bases = chain.from_iterable(project_bases(self.evaluator, cls) for cls in classes)
+        visible = {base.module.source.path for base in bases}
         if self.target.is_method and not self._loaded:
             own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
             visible.update(files.mentioning(own))
@@ -623,9 +622,8 @@ class _Search:
         own = [Class(module, node)] if isinstance(node, ast.ClassDef) else []
         values = self.evaluator.values(module, node) if isinstance(node, ast.expr) else own
         for cls in values:
-            for base in class_chain(self.evaluator, cls) if isinstance(cls, Class) else ():
-                if isinstance(base, Class):
-                    self._note_calls_of_first(base)
+            for base in project_bases(self.evaluator, cls) if isinstance(cls, Class) else ():
+                self._note_calls_of_first(base)
 
     def _note_calls_of_first(self, cls: Class) -> None:
         for method in cls.node.body:

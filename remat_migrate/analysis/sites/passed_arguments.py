@@ -10,7 +10,7 @@ from ..names.scopes import Definition, FunctionNode
 from ..project import Project
 from ..values.callees import targets_of
 from ..values.classes import class_annotations, self_assignments
-from ..values.evaluator import class_chain
+from ..values.evaluator import declarations_of
 from ..values.values import (
     Class,
     Constant,
@@ -164,12 +164,7 @@ def candidates(
 
 def is_field(project: Project, module: Module, node: ast.expr) -> bool:
     """Return whether an expression is a field of an object, set by callers: `self.block_cls`."""
-    return isinstance(node, ast.Attribute) and any(
-        isinstance(owner, Class) and node.attr in class_annotations(owner.node)
-        for value in project.values(module, node.value)
-        if isinstance(value, Instance) and isinstance(value.cls, Class)
-        for owner in class_chain(project.evaluator, value.cls)
-    )
+    return any(True for _ in declarations_of(project.evaluator, module, node))
 
 
 def _defined(module: Module, node: Definition) -> Value:

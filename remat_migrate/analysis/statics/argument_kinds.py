@@ -18,7 +18,7 @@ from ..values.callees import body_positions, targets_of
 from ..values.classes import class_annotations, self_assignments
 from ..values.containers import looped
 from ..values.declarations import Kind, annotation_kind, default_kind, join
-from ..values.evaluator import class_chain, returned_expressions
+from ..values.evaluator import project_bases, returned_expressions
 from ..values.values import (
     Bound,
     Class,
@@ -94,16 +94,14 @@ def _attribute(project: Project, module: Module, node: ast.Attribute, depth: int
     for value in project.evaluator.values(module, node.value):
         if isinstance(value, Instance) and isinstance(value.cls, Class):
             kinds: list[Kind] = []
-            for owner in class_chain(project.evaluator, value.cls):
-                if isinstance(owner, Class):
-                    annotation = class_annotations(owner.node).get(node.attr)
-                    if annotation is not None:
-                        kind = annotation_kind(annotation)
-                        # A float of a module or configuration is not traced.
-                        text = ast.unparse(annotation)
-                        return "python" if text == "float" else kind
-                    for expr in self_assignments(owner.node).get(node.attr, ()):
-                        kinds.append(argument_kind(project, owner.module, expr, depth - 1))
+            for owner in project_bases(project.evaluator, value.cls):
+                annotation = class_annotations(owner.node).get(node.attr)
+                if annotation is not None:
+                    # A float of a module or configuration is not traced.
+                    is_float = ast.unparse(annotation) == "float"
+                    return "python" if is_float else annotation_kind(annotation)
+                for expr in self_assignments(owner.node).get(node.attr, ()):
+                    kinds.append(argument_kind(project, owner.module, expr, depth - 1))
             if kinds:
                 return join(kinds)
     return "unknown"

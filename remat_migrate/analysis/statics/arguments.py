@@ -34,7 +34,7 @@ from ..values.classes import is_decorated
 from ..values.containers import elements
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
-from ..values.evaluator import annotated_values, class_chain, returned_expressions
+from ..values.evaluator import annotated_values, project_bases, returned_expressions
 from ..values.overrides import Overrides
 from ..values.static_fields import is_declared_static, is_static_field
 from ..values.values import (
@@ -523,8 +523,7 @@ def _has_object_field(project: Project, cls: Class) -> bool:
         isinstance(field, ast.AnnAssign)
         and any(last_name(n) in _OBJECTS for n in ast.walk(field.annotation))
         and not is_declared_static(field)
-        for owner in class_chain(project.evaluator, cls)
-        if isinstance(owner, Class)
+        for owner in project_bases(project.evaluator, cls)
         for field in owner.node.body
     )
 

@@ -311,20 +311,12 @@ class Evaluator:
 
     def _declared_elements(self, module: Module, node: ast.expr) -> Values:
         """Return the elements of a field that a class declares as a list of objects."""
-        if not isinstance(node, ast.Attribute):
-            return NOTHING
         found: set[Value] = set()
-        for holder in self.values(module, node.value):
-            match holder:
-                case Instance(cls=Class() as cls):
-                    owners = [c for c in class_chain(self, cls) if isinstance(c, Class)]
-                case _:
-                    continue
-            for owner in owners:
-                match class_annotations(owner.node).get(node.attr):
-                    case ast.Subscript(value=of, slice=inner) if last_name(of) in _SEQUENCES:
-                        part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
-                        found |= annotated_values(self, owner.module, part)
+        for owner, annotation in declarations_of(self, module, node):
+            match annotation:
+                case ast.Subscript(value=of, slice=inner) if last_name(of) in _SEQUENCES:
+                    part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
+                    found |= annotated_values(self, owner.module, part)
         return frozenset(found)
 
     def _class(self, module: Module, node: ast.ClassDef) -> Values:
@@ -531,6 +523,24 @@ def class_chain(ev: Evaluator, cls: Class) -> Sequence[Value]:
     """
     exact = replace(cls, exact=True)
     return (exact, *ev.ask(exact))
+
+
+def project_bases(ev: Evaluator, cls: Class) -> list[Class]:
+    """Return a class and its bases in the project, in method resolution order."""
+    return [base for base in class_chain(ev, cls) if isinstance(base, Class)]
+
+
+def declarations_of(
+    ev: Evaluator, module: Module, node: ast.expr
+) -> Iterator[tuple[Class, ast.expr]]:
+    """Yield the annotations of a field such as `self.block_cls`, each with its class."""
+    if not isinstance(node, ast.Attribute):
+        return
+    for value in ev.values(module, node.value):
+        if isinstance(value, Instance) and isinstance(value.cls, Class):
+            for owner in project_bases(ev, value.cls):
+                if (annotation := class_annotations(owner.node).get(node.attr)) is not None:
+                    yield owner, annotation
 
 
 def bases_in_order(ev: Evaluator, cls: Class) -> tuple[Value, ...]:
