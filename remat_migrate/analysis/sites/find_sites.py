@@ -27,7 +27,7 @@ from ..values.values import (
     layers,
 )
 from .certainty import Certainty
-from .forms import call_form, decorates, value_form
+from .forms import decorates, form_of
 from .site import Option, Site, own_call
 
 
@@ -92,37 +92,25 @@ def _site(
     api = api_of(evaluator.apis, value)
     assert api is not None
     parent = module.parent(node)
-    callee = value
-    place: ast.expr = node
-    application: ast.expr | None = None
-    form = "reference"
+    callee, outer, how = value, node, ""
     if isinstance(parent, ast.Call) and parent.func is node:
-        if subject_of(evaluator.apis, value, module, parent) is not None:
-            application = parent
-            form = call_form(module, parent)
-        else:
+        outer, how = parent, "applied"
+        if subject_of(evaluator.apis, value, module, parent) is None:
             # A factory, or a call that unpacks its arguments.
-            callee = Partial(value, module, parent, by_functools=False)
-            form, application = value_form(module, parent, "factory")
-            if application is None:
-                application = parent
-            elif application is parent:
-                place = parent
+            callee, how = Partial(value, module, parent, by_functools=False), "factory"
     elif (
         isinstance(parent, ast.Call)
         and parent.args[:1] == [node]
         and evaluator.is_partial(module, parent)
     ):
-        callee = Partial(value, module, parent)
-        form, application = value_form(module, parent, "partial")
-        place = parent
-    else:
-        form, application = value_form(module, node, "")
+        callee, outer, how = Partial(value, module, parent), parent, "partial"
+    form, application = form_of(module, outer, how)
+    is_whole = how == "partial" or (how == "factory" and decorates(module, outer))
     subject = _subject(module, application, callee, evaluator)
     arguments, spread = _options(api, callee, module, application, evaluator)
     return Site(
         module=module,
-        span=module.span(place),
+        span=module.span(outer if is_whole else node),
         definition=api,
         form=form,
         reference=node,
