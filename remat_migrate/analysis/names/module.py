@@ -160,11 +160,6 @@ class Module:
         around = (node, *self.ancestors(node))
         return next(part for part in around if isinstance(part, ast.stmt))
 
-    def top_level_statement(self, node: ast.AST) -> ast.stmt:
-        """Return the statement of the module's body that contains a node."""
-        around = (node, *self.ancestors(node))
-        return [part for part in around if isinstance(part, ast.stmt)][-1]
-
     def scope_at(self, node: ast.AST) -> Scope:
         """Return the scope in which a node is evaluated; for decorators and defaults, the outer
         one.

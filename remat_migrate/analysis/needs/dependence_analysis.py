@@ -259,7 +259,7 @@ class DependenceAnalysis:
         inner = binding.scope.node
         if not isinstance(inner, FunctionNode) or not self.contains(inner):
             return _UNSEEN
-        found = _UNSEEN if self.is_passed_on(inner) else NONE
+        found = _UNSEEN if inner in self._passed_on else NONE
         default = default_of(inner, binding.node) if isinstance(binding.node, ast.arg) else None
         found |= self.dependences(default) if default is not None else NONE
         for call in self.inner_calls.get(inner, ()):
@@ -597,6 +597,7 @@ class DependenceAnalysis:
 
     @cached_property
     def _passed_on(self) -> set[FunctionNode]:
+        """The nested functions that are used otherwise than in calls of them."""
         found: set[FunctionNode] = set()
         for node in ast.walk(self.node):
             if isinstance(node, ast.Name | ast.Attribute | ast.Lambda):
@@ -610,10 +611,6 @@ class DependenceAnalysis:
                     values = self.evaluator.values(self.module, node)
                     found |= {v.node for v in values if isinstance(v, Function)}
         return found
-
-    def is_passed_on(self, function: FunctionNode) -> bool:
-        """Return whether a nested function is used otherwise than in calls of it."""
-        return function in self._passed_on
 
     @cached_property
     def _compiled(self) -> set[FunctionNode]:

@@ -112,7 +112,7 @@ def _calls(
     """Yield the functions that a function calls or passes on, and whether as a loop body."""
     module, operations = function.module, project.once(Operations)
     for node in own_nodes(function.node):
-        if not isinstance(node, ast.Call) or _defines_rule(node):
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") in RULE_METHODS:
             continue
         called = project.evaluator.values(module, node.func)
         # What is passed inside something differentiated is followed where it is passed.
@@ -139,10 +139,6 @@ def _passed_on(
             if isinstance(value, Function | Applied | Wrapped | Partial | Bound):
                 for inner in _run_by(project, value):
                     yield inner, is_body or not runs_once or _is_looped(value)
-
-
-def _defines_rule(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in RULE_METHODS
 
 
 def _runs_once(project: Project, value: Value) -> bool:

@@ -82,8 +82,9 @@ def _named(project: Project, module: Module, node: ast.Name) -> list[Place] | No
             passed = passed_for(project, Parameter(module, function, binding.name), loaded=True)
             if passed.unclear:
                 return None
-            found += (place for place in passed.places if not in_test(*place))
-            if passed.default is not None and (passed.defaulted or not passed.places):
+            outside_tests = [place for place in passed.places if not in_test(*place)]
+            found += outside_tests
+            if passed.default is not None and (passed.defaulted or not outside_tests):
                 found.append(passed.default)
         else:
             return None

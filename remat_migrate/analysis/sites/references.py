@@ -100,17 +100,13 @@ def is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
 
 
 def _takes(project: Project, other: Module, module: Module, name: str) -> bool:
-    this = ModuleValue(module)
-    for node in other.nodes:
-        match node:
-            case ast.ImportFrom(names=names):
-                if any(alias.name in (name, "*") for alias in names):
-                    if this in project.evaluator.import_base(node, other):
-                        return True
-            case ast.Attribute(attr=attribute, value=value) if attribute == name:
-                if this in project.values(other, value):
-                    return True
-    return False
+    this, mentions = ModuleValue(module), find_mentions(other)
+    attributes = (*mentions.attributes.get(name, ()), *mentions.written.get(name, ()))
+    return any(this in project.values(other, node.value) for node in attributes) or any(
+        this in project.evaluator.import_base(node, other)
+        for node in mentions.imports
+        if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & {name, "*"}
+    )
 
 
 def _imports(module: Module, project: Project, qualified: str) -> Iterator[tuple[str, str]]:
@@ -223,7 +219,8 @@ def _import_anew(
     if beside is not None:
         return Reference(text, (Insert(module, beside, (Code(statement),)),))
     in_function = module.enclosing_function(at) is not None
-    before = module.tree if in_function else module.top_level_statement(at)
+    statements = [node for node in (at, *module.ancestors(at)) if isinstance(node, ast.stmt)]
+    before = module.tree if in_function else statements[-1]
     return Reference(text, (AddImport(module, before, statement),))
 
 
@@ -237,13 +234,7 @@ def _is_free(module: Module, name: str, at: ast.AST) -> bool:
     if _is_local_to_comprehension(module, name, at):
         return False
     # The name of a builtin, or from an `import *`, that is read somewhere.
-    return not any(
-        isinstance(node, ast.Name)
-        and node.id == name
-        and isinstance(node.ctx, ast.Load)
-        and not module.reaching(node)
-        for node in module.nodes
-    )
+    return all(map(module.reaching, find_mentions(module).names.get(name, ())))
 
 
 def _free_name(module: Module, last: str, top: str, at: ast.AST) -> str:

@@ -191,11 +191,6 @@ class Argument:
         return found
 
     @property
-    def passed_but_none(self) -> list[Located]:
-        """The expressions that the calls pass, except for `None`, which says nothing."""
-        return [(module, expr) for module, expr in self.passed if not is_none(expr)]
-
-    @property
     def origins(self) -> Iterator[Located]:
         """What the calls pass, or where they pass on a parameter, what their callers pass."""
         for located in self.passed:
@@ -249,7 +244,7 @@ class Argument:
             return True
         if isinstance(default, ast.Name) and is_python_value(self.project, self.module, default):
             return True
-        passed = self.passed_but_none
+        passed = [(module, expr) for module, expr in self.passed if not is_none(expr)]
         return bool(passed) and all(is_python_value(self.project, *located) for located in passed)
 
     # -- what the function does with it
@@ -332,7 +327,10 @@ class Argument:
         return not any(
             argument_kind(self.project, *place) == "array"
             or any(_may_change(self.project, v) for v in _values_within(self.project, *place, 0))
-            or any(_is_mutable(v) for v in _values_within(self.project, *place))
+            or any(
+                isinstance(v, Container) and not isinstance(v.node, ast.Tuple)
+                for v in _values_within(self.project, *place)
+            )
             for place in self.passed
         )
 
@@ -346,10 +344,6 @@ def _may_change(project: Project, value: Value) -> bool:
     return isinstance(value, Instance | Result) or (
         isinstance(value, Bound) and isinstance(value.receiver, Instance)
     )
-
-
-def _is_mutable(value: Value) -> bool:
-    return isinstance(value, Container) and not isinstance(value.node, ast.Tuple)
 
 
 def is_none(expr: ast.expr) -> bool:
@@ -449,7 +443,7 @@ def is_untraceable(argument: Argument) -> bool:
     return (
         (annotation is not None and last_name(annotation) in _OBJECTS)
         or (bool(annotated) and all(_is_rejected(argument.project, v) for v in annotated))
-        or holds_objects(argument)
+        or any(_holds_object(argument.project, *located) for located in argument.passed)
         or _is_object_by_default(argument)
     )
 
@@ -492,11 +486,6 @@ def untraceable_result(project: Project, function: Function) -> ast.expr | None:
     """Return what a function returns that no checkpoint can: a function, a string, an object."""
     returned = returned_expressions(function.node)
     return next((expr for expr in returned if _holds_object(project, function.module, expr)), None)
-
-
-def holds_objects(argument: Argument) -> bool:
-    """Return whether some call passes a function, a string, or an object, or a tree with one."""
-    return any(_holds_object(argument.project, *located) for located in argument.passed)
 
 
 def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
