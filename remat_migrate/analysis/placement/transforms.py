@@ -73,11 +73,6 @@ class Derivative(Transformed):
     transform: Gradient
 
     @property
-    def is_reverse_mode(self) -> bool:
-        """Whether it is a single reverse-mode gradient."""
-        return self.transform.mode == "reverse"
-
-    @property
     def returns_value(self) -> bool:
         """Whether the function's own value, or an auxiliary output, is used, too."""
         aux = self.argument("has_aux", None)

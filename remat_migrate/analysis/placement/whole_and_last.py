@@ -183,7 +183,7 @@ def _has_immediate_backward_pass(derivative: Derivative) -> bool:
     What `jax.vjp` returns is called later: in `back(jax.grad(critic)(y))`, the critic runs while
     `y` is all that a checkpoint keeps.
     """
-    return derivative.is_reverse_mode and not derivative.transform.later
+    return derivative.transform.mode == "reverse" and not derivative.transform.later
 
 
 def wraps_policy(site: Site) -> bool:

@@ -126,6 +126,11 @@ class Argument:
         return default_of(self.target.function.node, self.parameter)
 
     @property
+    def defaults(self) -> list[Located]:
+        """The default with its module, if there is one."""
+        return [] if self.default is None else [(self.module, self.default)]
+
+    @property
     def annotated_kind(self) -> Kind:
         """What the annotation says of the kind of value."""
         return annotation_kind(self.parameter.annotation)
@@ -225,9 +230,9 @@ class Argument:
 
     @property
     def first_array(self) -> Located | None:
-        """The first array that a call passes."""
-        kinds = ((located, argument_kind(self.project, *located)) for located in self.passed)
-        return next((located for located, kind in kinds if kind == "array"), None)
+        """The first array that a call passes, or the default if that is one."""
+        places = (*self.passed, *self.defaults)
+        return next((p for p in places if argument_kind(self.project, *p) == "array"), None)
 
     @property
     def kind(self) -> Kind:
@@ -301,9 +306,7 @@ class Argument:
 
         If the function tests the type, one whose type is not known may be equal to another, too.
         """
-        places = list(self.origins)
-        if self.default is not None:
-            places.append((self.module, self.default))
+        places = [*self.origins, *self.defaults]
         types = [_types(self.project, *place) for place in places]
         if len({bool, int, float, _NumPyScalar} & set().union(*types)) > 1:
             return True
@@ -440,11 +443,11 @@ def is_untraceable(argument: Argument) -> bool:
     The declaration, the default, and what callers pass on tell.
     """
     annotated, annotation = argument.annotated_instances, argument.parameter.annotation
+    shown = (*argument.passed, *argument.defaults)
     return (
         (annotation is not None and last_name(annotation) in _OBJECTS)
         or (bool(annotated) and all(_is_rejected(argument.project, v) for v in annotated))
-        or any(_holds_object(argument.project, *located) for located in argument.passed)
-        or _is_object_by_default(argument)
+        or any(_holds_object(argument.project, *place) for place in shown)
     )
 
 
@@ -452,12 +455,7 @@ def is_known_object(argument: Argument) -> bool:
     """Return whether calls, the annotation or the default show what such an argument is."""
     if argument.kind == "python" or argument.annotated_instances:
         return True
-    return _is_object_by_default(argument)
-
-
-def _is_object_by_default(argument: Argument) -> bool:
-    default = argument.default
-    return default is not None and _holds_object(argument.project, argument.module, default)
+    return any(_holds_object(argument.project, *place) for place in argument.defaults)
 
 
 def _is_rejected(project: Project, value: Value) -> bool:

@@ -15,7 +15,6 @@ from ..sites.site import Site
 from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen
 from ..values.declarations import Kind, default_kind
-from .argument_kinds import argument_kind
 from .arguments import (
     Argument,
     Located,
@@ -179,9 +178,7 @@ class _Decision:
         kind = part.kind
         if kind == "unknown" and self._is_object(part):
             kind = "python"
-        problem = _obstacle(
-            part, kind, part.first_array or _array_default(part), certain, self.uses
-        )
+        problem = _obstacle(part, kind, part.first_array, certain, self.uses)
         if problem is None:
             # Nothing is computed at compile time for the sake of what may be traced.
             self._require(part, certain or (needs if sure else ()), sure)
@@ -309,13 +306,6 @@ def _obstacle(
             "the result is also computed from it",
         )
     return None
-
-
-def _array_default(argument: Argument) -> Located | None:
-    default = argument.default
-    if default is None or argument_kind(argument.project, argument.module, default) != "array":
-        return None
-    return argument.module, default
 
 
 def result_obstacle(need: Need) -> Obstacle:
