@@ -20,7 +20,7 @@ from ..names.mentions import last_name
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, default_of, positional_parameters
-from ..values.callees import body_positions, full_arguments, receiver_of, skipped
+from ..values.callees import bodies_of, full_arguments, receiver_of, skipped
 from ..values.containers import looped, stored_in
 from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
@@ -619,9 +619,8 @@ class DependenceAnalysis:
             made: Values = NOTHING
             if isinstance(node, ast.Call):
                 made = self.evaluator.values(self.module, node)
-                for place in body_positions(self.evaluator, self.module, node):
-                    for body in node.args[place : place + 1]:
-                        found |= self.evaluator.values(self.module, body)
+                for body in bodies_of(self.evaluator, self.module, node):
+                    found |= self.evaluator.values(self.module, body)
             elif isinstance(node, ast.FunctionDef) and node is not self.node:
                 made = self.evaluator.definition(self.module, node)
             found |= {v.func for v in made if isinstance(v, Wrapped) and v.how in COMPILERS}

@@ -14,7 +14,7 @@ from ..needs.static_layers import gradient_places
 from ..project import Project
 from ..sites.calls import passed_for
 from ..values.bind import default_of, positional_parameters
-from ..values.callees import body_positions, targets_of
+from ..values.callees import bodies_of, targets_of
 from ..values.classes import class_annotations, self_assignments
 from ..values.containers import looped
 from ..values.declarations import Kind, annotation_kind, default_kind, join
@@ -249,9 +249,8 @@ def _differentiated(project: Project, module: Module) -> dict[FunctionNode, set[
     found: dict[FunctionNode, set[int]] = {}
     for node in module.nodes:
         if isinstance(node, ast.Call) and node.args:
-            for position in body_positions(project.evaluator, module, node):
-                for body in node.args[position : position + 1]:
-                    _mark(project, project.values(module, body), range(8), found)
+            for body in bodies_of(project.evaluator, module, node):
+                _mark(project, project.values(module, body), range(8), found)
             # Also through a function of the project that returns `jax.grad(f)`.
             _mark_transformed(project, project.values(module, node), found)
         elif isinstance(node, ast.FunctionDef) and node.decorator_list:

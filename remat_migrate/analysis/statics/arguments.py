@@ -148,11 +148,6 @@ class Argument:
         signature = self.target.function.node.args
         return self.parameter in (signature.vararg, signature.kwarg)
 
-    def is_itself(self, node: ast.expr) -> bool:
-        """Return whether an expression is the name of the parameter."""
-        bindings = self.module.reaching(node) if isinstance(node, ast.Name) else ()
-        return any(binding.node is self.parameter for binding in bindings)
-
     @property
     def is_self(self) -> bool:
         """Whether this is `self`, or the module that a lifted function takes first."""

@@ -153,7 +153,7 @@ class _Decision:
             if self.site.definition.modules == "nnx":
                 changes = []
             elif argument.is_variadic:  # a container that is made for each call
-                changes = [n for n in changes if not argument.is_itself(n.node)]
+                changes = [n for n in changes if n.node not in argument.uses]
             if changes and any(need.stored for need in changes):
                 self.obstacle = self.obstacle or _stored_obstacle(argument, changes)
             elif changes:

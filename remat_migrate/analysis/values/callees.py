@@ -89,12 +89,12 @@ def applied_module(value: Value) -> tuple[Instance, int] | None:
     return None
 
 
-def body_positions(evaluator: Evaluator, module: Module, call: ast.Call) -> tuple[int, ...]:
-    """Return the positions of the bodies in a call of a JAX loop; none for other calls."""
-    for value in evaluator.values(module, call.func):
-        if isinstance(value, External) and value.name in TRACED_BODIES:
-            return TRACED_BODIES[value.name]
-    return ()
+def bodies_of(evaluator: Evaluator, module: Module, call: ast.Call) -> list[ast.expr]:
+    """Return the arguments of a call of a JAX loop that are its bodies; none for other calls."""
+    values = evaluator.values(module, call.func)
+    names = (v.name for v in values if isinstance(v, External) and v.name in TRACED_BODIES)
+    positions = TRACED_BODIES.get(next(names, ""), ())
+    return [body for position in positions for body in call.args[position : position + 1]]
 
 
 def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
