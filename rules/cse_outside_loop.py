@@ -20,7 +20,7 @@ from remat_migrate.api import (
     sites_in,
 )
 from remat_migrate.api.code import Class, Constant, External, Place, class_chain, in_test
-from remat_migrate.api.placement import LoopUse, Placement, placement_of, python_loop
+from remat_migrate.api.placement import LoopUse, Placement, constants, placement_of, python_loop
 
 from .shared.placement_fixes import placement_fix
 
@@ -143,7 +143,7 @@ def outside_loops(site: Site, project: Project) -> _Outside | None:
     also_in_loop = False
     option = site.arguments["prevent_cse"]
     # A factory may pass on what its callers choose.
-    if placement.arguments.constants(option.module, option.value) != {Constant(False)}:
+    if constants(placement.project, option.module, option.value) != {Constant(False)}:
         return None
     for occurrence in placement.occurrences(site):
         if occurrence.how == "exported":

@@ -16,6 +16,7 @@ from remat_migrate.api.placement import (
     Placement,
     differentiated_loops,
     in_checkpoint,
+    numbers,
     only_checkpoint,
     placement_of,
 )
@@ -117,16 +118,16 @@ def _steps(placement: Placement, loop: LoopUse) -> int:
     """Return how many steps a loop has at least; 0 if that is unknown."""
     module, transform = loop.module, loop.transform
 
-    def numbers(node: ast.expr | None) -> set[int]:
-        return placement.arguments.numbers(module, node) or set()
+    def counts(node: ast.expr | None) -> set[int]:
+        return numbers(placement.project, module, node) or set()
 
     if transform.bounds is not None:
-        first, last = (numbers(loop.args[i]) if loop.args[i:] else () for i in transform.bounds)
+        first, last = (counts(loop.args[i]) if loop.args[i:] else () for i in transform.bounds)
         return min(last) - max(first) if first and last else 0
     length = loop.argument(*transform.length) if transform.length is not None else None
     if length is None:
         length = _length_of(placement, module, loop.argument("xs", 2))
-    return min(numbers(length), default=0)
+    return min(counts(length), default=0)
 
 
 def _length_of(placement: Placement, module: Module, array: ast.expr | None) -> ast.expr | None:

@@ -30,7 +30,7 @@ from .names.expected_failures import is_test
 from .names.mentions import find_mentions
 from .names.module import Module
 from .project import Project
-from .sites.find_sites import forget_sites, sites_in
+from .sites.find_sites import find_sites, sites_in
 from .sites.wrappers import find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
 from .values.values import Class, Container, Values
@@ -204,20 +204,18 @@ class _Selection:
                 for file in imported(path)
                 if file in may_matter or self._prefilter.imports_any(file, may_matter, known)
             }
-            packages = {path.parent for path in waiting if path.name == "__init__.py"}
-            stems = {p.stem for p in waiting} | {folder.name for folder in packages}
-            users = self.files.mentioning(stems)
-            if packages:  # `from . import name`
-                users += [p for p in self.files.all if not packages.isdisjoint(p.parents)]
-            near.update(path for path in users if not waiting.isdisjoint(imported(path)))
-            waiting = near - found
+            waiting = near.union(self._importing(waiting)) - found
         return found
 
-    def _importing(self, paths: Collection[Path]) -> Iterator[Path]:
+    def _importing(self, paths: set[Path]) -> Iterator[Path]:
         """Yield the files that import one of some files."""
-        names = {path.parent.name if path.name == "__init__.py" else path.stem for path in paths}
-        for path in self.files.mentioning(names) if paths else ():
-            if any(file in paths for file in self._prefilter.imported_files(path)):
+        packages = {path.parent for path in paths if path.name == "__init__.py"}
+        names = {path.stem for path in paths} | {folder.name for folder in packages}
+        users = self.files.mentioning(names)
+        if packages:  # `from . import name`
+            users += [p for p in self.files.all if not packages.isdisjoint(p.parents)]
+        for path in users:
+            if not paths.isdisjoint(self._prefilter.imported_files(path)):
                 yield path
 
     def _take(self, path: Path) -> Module | None:
@@ -336,7 +334,7 @@ class _Selection:
         names are not among them: `Prefilter` follows those.
         """
         names = interesting_names(module, self.evaluator) - self.project.apis.last_names
-        for name, values in self._exported_values(module, names):
+        for name, values in self._exported_values(module, names) if names else ():
             if any(map(self.evaluator.holds_api, values)):
                 yield name
             for value in values:
@@ -348,10 +346,10 @@ class _Selection:
     ) -> Iterator[tuple[str, Values]]:
         """Yield what some names denote in a module, its classes, and its objects."""
         evaluator, mentions = self.evaluator, find_mentions(module)
-        for name in sorted(names & module.scope_of(module.tree).bound):
+        for name in sorted(names & module.flow(module.scope_of(module.tree)).bound):
             yield name, evaluator.member(module, name)
         for cls in (cls for classes in mentions.classes.values() for cls in classes):
-            for name in sorted(names & module.scope_of(cls).bound):
+            for name in sorted(names & module.flow(module.scope_of(cls)).bound):
                 yield name, evaluator.attribute(Class(module, cls), name)
         for node in mentions.assigned:
             match node.targets:
@@ -393,7 +391,7 @@ class _Selection:
                         reference = holder
                     noted = note_passed_apis(module, reference, self.evaluator) or noted
         if noted:
-            forget_sites(project)
+            project.forget(find_sites)  # more Apis are known now
 
     def _take_option_holders(self, optional: Sequence[Path]) -> None:
         """Add files that only hold options: `OPTIONS = dict(concrete=True)`."""

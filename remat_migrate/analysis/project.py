@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar, TypeVarTuple, cast
 
 from ..errors import SourceError
 from ..libraries.apis import ApiTable
@@ -18,9 +18,10 @@ from ..text.source_file import may_be_notebook
 from .files import Files
 from .names.module import Module
 from .values.evaluator import Evaluator
-from .values.values import Class, External, Function, ModuleValue, Values
+from .values.values import External, Values
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class Project:
@@ -74,7 +75,7 @@ class Project:
         self.without_sites: set[Module] = set()
         self._parsed: dict[Path, Module | SourceError] = {}
         self._previous = previous._parsed if previous is not None else {}
-        self._answers: dict[object, object] = {}
+        self._answers: dict[tuple[object, ...], object] = {}
 
     def jax_version(self, path: Path) -> tuple[int, ...]:
         """Return the JAX version that a file is migrated to."""
@@ -143,25 +144,23 @@ class Project:
             and each.search(self.files.data(path))
         ]
 
-    def once(self, question: Callable[[Project], T]) -> T:
-        """Return the answer to a question about the whole project, which is asked only once."""
-        if question not in self._answers:
-            self._answers[question] = question(self)
-        return cast(T, self._answers[question])
+    def once(self, question: Callable[[Project, *Ts], T], *about: *Ts) -> T:
+        """Return the answer to a question about the project, or about something in it, which is
+        asked only once.
+        """
+        key = (question, *about)
+        if key not in self._answers:
+            self._answers[key] = question(self, *about)
+        return cast(T, self._answers[key])
+
+    def forget(self, question: object) -> None:
+        """Drop the answers to a question."""
+        self._answers = {key: known for key, known in self._answers.items() if key[0] != question}
 
     def values(self, module: Module, node: ast.expr) -> Values:
         """Return what an expression of a module may denote."""
         return self.evaluator.values(module, node)
 
     def qualified(self, module: Module, node: ast.expr) -> frozenset[str]:
-        """Return the dotted names that an expression may denote; empty when nothing is known."""
-        found: set[str] = set()
-        for value in self.values(module, node):
-            match value:
-                case External(name):
-                    found.add(name)
-                case Function(module=owner, node=definition) | Class(module=owner, node=definition):
-                    found.add(owner.qualified_name(definition))
-                case ModuleValue(module=owner):
-                    found.add(owner.name)
-        return frozenset(found)
+        """Return the names of libraries that an expression may denote."""
+        return frozenset(v.name for v in self.values(module, node) if isinstance(v, External))

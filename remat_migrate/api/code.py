@@ -6,7 +6,7 @@ from ..analysis.names.module import Place
 from ..analysis.names.scopes import FunctionNode, parameters
 from ..analysis.sites.references import import_of, is_used_elsewhere, reference_to
 from ..analysis.values.bind import Arguments, positional_parameters
-from ..analysis.values.callees import layers, targets_of
+from ..analysis.values.callees import targets_of
 from ..analysis.values.evaluator import class_chain
 from ..analysis.values.values import (
     Applied,
@@ -18,6 +18,7 @@ from ..analysis.values.values import (
     Parameter,
     Partial,
     Value,
+    layers,
 )
 from ..errors import SourceError
 from ..suppressions import Directive, suppressed_at

@@ -15,3 +15,4 @@ from ..analysis.placement.whole_and_last import (
     parts_in,
     wraps_policy,
 )
+from ..analysis.sites.passed_arguments import constants, numbers

@@ -293,13 +293,6 @@ class MoveNames(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class ImportName(Change):
-    """Adds a name to a `from` import, which is `node`, in sorted order."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class AddImport(Change):
     """Adds an import at the top of the file, in sorted order.
 

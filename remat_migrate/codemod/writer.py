@@ -26,7 +26,6 @@ from .changes import (
     Code,
     File,
     Group,
-    ImportName,
     Indent,
     Insert,
     InsertArgument,
@@ -44,7 +43,7 @@ from .changes import (
 )
 from .edits import edits_between
 from .expressions import is_open, with_argument
-from .imports import with_name, with_names_moved
+from .imports import with_names_moved
 from .lines import Lines, seam, trimmed, without_comment
 from .locate import Chunk, chunks_of
 from .nesting import grouped, nested
@@ -123,22 +122,8 @@ class WrittenFile:
         self.file = file
         self.source = file.source
         self.removed = _removed(file, changes)
-        self.changes = [self._refilled(change) for change in changes]
+        self.changes = changes
         self.chunks = chunks_of(file)
-
-    def _refilled(self, change: Change) -> Change:
-        """Return a Change; a new name in an import that loses all names replaces one of them."""
-        if not isinstance(change, ImportName) or not isinstance(change.node, ast.ImportFrom):
-            return change
-        names, new = change.node.names, cst.Name(change.name)
-        if not self.removed.issuperset(names):
-            return change
-        self.removed.remove(names[0])
-        return Rewrite(
-            change.file,
-            names[0],
-            lambda old, new_nodes: old.with_changes(name=new, asname=None),
-        )
 
     # -- the new text
 
@@ -280,8 +265,6 @@ def _operation(change: Change, new_nodes: NewStatementNodes) -> Operation | None
             return lambda call: with_argument(call, name, new(code, node))
         case Rename(name=name):
             return lambda old: expressions.renamed(old, name)
-        case ImportName(name=name):
-            return lambda old: with_name(old, name)
         case InsertArgument(code=code):
             return lambda call: expressions.with_first(call, new(code))
         case ArrangeArguments():

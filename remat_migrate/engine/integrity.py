@@ -189,7 +189,8 @@ def _name_fault(before: Module, after: Module) -> str | None:
     Names that are read unbound no more often than before are left alone.
     """
     known = Counter(name.id for name in _unbound(before, ()))
-    gone = before.scope_of(before.tree).bound - after.scope_of(after.tree).bound
+    bound = [module.flow(module.scope_of(module.tree)).bound for module in (before, after)]
+    gone = bound[0] - bound[1]
     for name in _unbound(after, gone):
         known[name.id] -= 1
         if known[name.id] < 0:
@@ -207,10 +208,10 @@ def _unbound(module: Module, gone: Collection[str]) -> Iterator[ast.Name]:
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
             continue
         scope = module.scope_at(node)
-        if node.id in scope.bound and not scope.is_class:
-            if not module.is_written_elsewhere(scope, node.id):
-                if not module.flow(scope).uses.get(node):
-                    yield node
+        flow = module.flow(scope)
+        if node.id in flow.bound and not scope.is_class:
+            if not module.is_written_elsewhere(scope, node.id) and not flow.uses.get(node):
+                yield node
         elif not module.reaching(node) and not hasattr(builtins, node.id):
             in_class = any(isinstance(around, ast.ClassDef) for around in module.ancestors(node))
             if node.id == "__class__" and in_class:

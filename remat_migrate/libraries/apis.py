@@ -321,8 +321,8 @@ PARTS_OF_OBJECT: frozenset[str] = frozenset({"equinox.partition", "flax.nnx.spli
 # Functions that return their first argument, or a container of the same values.
 SAME_CONTENTS: frozenset[str] = names(
     """
-    builtins.list builtins.tuple builtins.reversed builtins.staticmethod types.MappingProxyType
-    flax.nnx.Dict flax.nnx.List
+    builtins.list builtins.tuple builtins.reversed builtins.iter builtins.staticmethod
+    types.MappingProxyType flax.nnx.Dict flax.nnx.List
     """
 )
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from ..analysis import Module, Project
-from ..analysis.placement.transforms import argument
 from ..analysis.sites.references import reference_to
-from ..analysis.statics.argument_kinds import kinds_of
+from ..analysis.statics.argument_kinds import argument_kind
+from ..analysis.values.bind import argument
 from ..analysis.values.values import External, Function, Instance, Wrapped
 from ..codemod import changes as codemod
 from ..libraries.transforms import Loop
@@ -219,7 +219,7 @@ def _computes_arguments(project: Project, module: Module, call: ast.Call) -> boo
     """Return whether the line computes more than a call: arguments, or its callee."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     return any(
-        isinstance(node, ast.Call | ast.BinOp) and kinds_of(project).of(module, node) != "python"
+        isinstance(node, ast.Call | ast.BinOp) and argument_kind(project, module, node) != "python"
         for part in given
         for node in _run_by(part)
     )

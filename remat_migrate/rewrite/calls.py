@@ -17,8 +17,7 @@ from ..analysis.sites.calls import Call
 from ..analysis.sites.site import Site
 from ..analysis.statics.static_options import transformations
 from ..analysis.values.bind import Arguments, default_of, positional_parameters
-from ..analysis.values.callees import layers
-from ..analysis.values.values import Function, Instance, Wrapped
+from ..analysis.values.values import Function, Instance, Wrapped, layers
 from ..codemod.changes import ArrangeArguments, Change, Code
 from .refusal import Refused, check_editable
 

@@ -30,7 +30,7 @@ from dataclasses import replace
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
 from ..analysis.names.scopes import FunctionNode, Scope, own_nodes, parameters
-from ..analysis.sites.passed_arguments import PassedArguments
+from ..analysis.sites.passed_arguments import resolved
 from ..analysis.sites.references import reference_to
 from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later, is_repeated
@@ -38,8 +38,7 @@ from ..analysis.statics.static_options import static_site
 from ..analysis.statics.statics import Required, Statics
 from ..analysis.statics.wrong_wrappers import use_of_module
 from ..analysis.values.bind import default_of
-from ..analysis.values.callees import underlying
-from ..analysis.values.values import Partial, union
+from ..analysis.values.values import Partial, underlying, union
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
 from .calls import is_literal
 from .checkpoint_code import CheckpointCode
@@ -295,8 +294,7 @@ def _check_unwrapped(project: Project, node: ast.FunctionDef) -> None:
                     )
                     | ast.Call(func=ast.Name("unwrap") | ast.Attribute(attr="unwrap"), args=[owner])
                 ):
-                    resolve = project.once(PassedArguments).resolved
-                    values = union(map(resolve, project.values(module, owner)))
+                    values = union(resolved(project, v) for v in project.values(module, owner))
                     if any(getattr(underlying(value), "node", None) is node for value in values):
                         raise Refused("its `__wrapped__` is read here", module, read)
 

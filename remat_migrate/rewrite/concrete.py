@@ -232,8 +232,8 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
                 f"the argument for `{item.name}` may be mutable, and JAX does not notice changes of"
                 " a static argument"
             )
-    if statics.escapes:
-        escape = statics.escapes[0]
+    if statics.uses.escapes:
+        escape = statics.uses.escapes[0]
         raise Refused(f"not all calls are known: {escape.reason}", escape.module, escape.node)
     if statics.target is None:
         return []

@@ -14,8 +14,7 @@ from ..analysis.names.scopes import FunctionNode
 from ..analysis.placement.stages import python_loop
 from ..analysis.sites.find_sites import sites_in
 from ..analysis.sites.framework_modules import framework_of
-from ..analysis.values.callees import layers, underlying
-from ..analysis.values.values import Applied, Class, External, Value, Wrapped
+from ..analysis.values.values import Applied, Class, External, Value, Wrapped, layers, underlying
 from ..codemod.changes import Code, SetArgument
 from .refusal import Refused, check_own
 

@@ -8,10 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.analysis.placement.transforms import derivative_rules
-from remat_migrate.analysis.values.callees import layers
-from remat_migrate.analysis.values.values import Function
+from remat_migrate.analysis.placement.transforms import derivative_rules, derivatives_in
+from remat_migrate.analysis.values.values import Function, layers
 
 HEAD = """\
 from functools import partial
@@ -46,7 +44,7 @@ DECORATED = [
 @pytest.mark.parametrize("code", DECORATED)
 def test_decorated(open_project: Callable[..., Project], code: str) -> None:
     project, module = opened(open_project, code)
-    [derivative] = placement_of(project).transforms.derivatives(module)
+    [derivative] = derivatives_in(project, module)
     inner = {layer for value in derivative.functions for layer in layers(value)}
     assert {v.node for v in inner if isinstance(v, Function)} == {named(module, "h")}
 
@@ -66,5 +64,5 @@ def b_jvp(p, t): return p, t
 def c(x): return x, lambda t: t
 """
     project, module = opened(open_project, code)
-    rules = {getattr(node, "name", "") for node in derivative_rules(module, project.evaluator)}
+    rules = {getattr(node, "name", "") for node in derivative_rules(project, module)}
     assert rules == {"a_fwd", "a_bwd", "b_jvp", "c"}

@@ -7,10 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from remat_migrate.analysis import Project
-from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.analysis.placement.transforms import LoopUse
-from remat_migrate.analysis.values.callees import layers
-from remat_migrate.analysis.values.values import Function
+from remat_migrate.analysis.placement.transforms import LoopUse, loops_in
+from remat_migrate.analysis.values.values import Function, layers
 
 HEAD = """\
 import functools
@@ -27,9 +25,7 @@ remat = jax.checkpoint
 
 
 def loops(project: Project) -> list[LoopUse]:
-    return list(
-        placement_of(project).transforms.loops(project.modules[project.settings.root / "m.py"])
-    )
+    return loops_in(project, project.modules[project.settings.root / "m.py"])
 
 
 FOUND = [

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.analysis.names.module import Module
+from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.text import SourceFile
 
 
@@ -97,7 +98,7 @@ def test_reaching_bindings(code: str, lines: set[int]) -> None:
 
 def test_qualified_names_and_statements() -> None:
     module = parsed("class A:\n  def g(self):\n    def h():\n      return (lambda: 1)\n")
-    names = {module.qualified_name(function) for function in module.functions()}
+    names = {module.qualified_name(n) for n in module.nodes if isinstance(n, FunctionNode)}
     assert names == {"m.A.g", "m.A.g.h", "m.A.g.h.<lambda>"}
     constant = next(n for n in module.nodes if isinstance(n, ast.Constant))
     assert isinstance(module.statement(constant), ast.Return)

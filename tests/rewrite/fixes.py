@@ -11,7 +11,7 @@ from remat_migrate.analysis.loading import load_project
 from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.analysis.sites.site import Site
-from remat_migrate.analysis.values.callees import body_positions, targets_of
+from remat_migrate.analysis.values.callees import bodies_of, targets_of
 from remat_migrate.analysis.values.values import Function
 from remat_migrate.codemod.changes import Change
 from remat_migrate.rewrite.placement import (
@@ -68,8 +68,8 @@ def option(name: str, value: object) -> Fixer:
 def body(project: Project, module: Module) -> list[Change]:
     """The body of the first loop of JAX gets a checkpoint."""
     for call in calls(module):
-        for place in body_positions(project.evaluator, module, call)[:1]:
-            return wrap_body(project, module, call, call.args[place])
+        for loop_body in bodies_of(project.evaluator, module, call)[:1]:
+            return wrap_body(project, module, call, loop_body)
     raise AssertionError("no loop")
 
 

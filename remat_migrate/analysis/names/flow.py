@@ -23,6 +23,7 @@ class Flow:
             it; names that are not bound in the scope are absent.
         snapshots: the state at each nested class and lambda and, except in a module, function.
         exit: the state at the end of the scope (for a function, at any return).
+        bound: the names bound in the scope, but for those that it declares `global` or `nonlocal`.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -40,6 +41,7 @@ class Flow:
         self._changed: list[str | None] = []
         self._seen = 0
         self._run()
+        self.bound = scope.bindings.keys() - scope.global_names - scope.nonlocal_names
 
     def _run(self) -> None:
         node = self.scope.node
@@ -144,7 +146,9 @@ class Flow:
                     self._assign(target, node.value, "assign", node, state)
             case ast.AnnAssign():
                 self._expr(node.annotation, state)
-                if node.value is not None:
+                if node.value is None:
+                    self._expr(node.target, state)
+                else:
                     self._expr(node.value, state)
                     self._assign(node.target, node.value, "assign", node, state)
             case ast.AugAssign():
@@ -193,7 +197,8 @@ class Flow:
             outer.append(node.returns)
         for part in outer:
             self._expr(part, state)
-        if self.scope.parent is not None:  # What a module's functions see is known at its end.
+        # What a module's functions see is known at its end; methods do not see names of a class.
+        if self.scope.is_function:
             self.snapshots[node] = dict(state)
         self._bind(state, Binding(node.name, "def", node, self.scope))
 
@@ -320,6 +325,8 @@ class Flow:
             case ast.Name():
                 if isinstance(node.ctx, ast.Load):
                     self._use(node, state)
+                else:  # `del x` and `x: int` make it a name of the scope, too
+                    self.scope.bindings.setdefault(node.id, [])
             case ast.Constant():
                 pass
             case ast.Lambda():

@@ -108,6 +108,9 @@ class Module:
             if kind in _SCOPES:
                 own = self._scopes[node] = Scope(node, scope)  # type: ignore[arg-type]
             elif kind is ast.Global or kind is ast.Nonlocal:
+                assert isinstance(node, ast.Global | ast.Nonlocal)
+                names = scope.global_names if kind is ast.Global else scope.nonlocal_names
+                names.update(node.names)
                 declaring[scope] = None
             for name in kind._fields:
                 if name in _NO_NODES:
@@ -129,7 +132,7 @@ class Module:
                 self._writers.setdefault((root, name), []).append(scope)
             for name in scope.nonlocal_names:
                 owner = scope.parent
-                while owner is not None and not (owner.is_function and name in owner.bound):
+                while owner and not (owner.is_function and name in self.flow(owner).bound):
                     owner = owner.parent
                 if owner is not None:
                     self._writers.setdefault((owner, name), []).append(scope)
@@ -156,11 +159,6 @@ class Module:
         """Return the statement that contains a node; a statement itself."""
         around = (node, *self.ancestors(node))
         return next(part for part in around if isinstance(part, ast.stmt))
-
-    def top_level_statement(self, node: ast.AST) -> ast.stmt:
-        """Return the statement of the module's body that contains a node."""
-        around = (node, *self.ancestors(node))
-        return [part for part in around if isinstance(part, ast.stmt)][-1]
 
     def scope_at(self, node: ast.AST) -> Scope:
         """Return the scope in which a node is evaluated; for decorators and defaults, the outer
@@ -214,8 +212,7 @@ class Module:
 
     def _find_reaching(self, node: ast.Name) -> frozenset[Binding]:
         scope = self.scope_at(node)
-        flow = self.flow(scope)
-        found = flow.uses.get(node)
+        found = self.flow(scope).uses.get(node)
         if node.id in scope.global_names or node.id in scope.nonlocal_names:
             outside = self._free(scope, node.id)
             # No copy, here and below: there may be many.
@@ -223,9 +220,7 @@ class Module:
         if found is not None:
             written = self._written(scope, node.id)
             return found | written if written else found
-        if node.id in scope.bound and not scope.is_class:
-            return frozenset(scope.bindings.get(node.id, ())) | self._written(scope, node.id)
-        return self._free(scope, node.id)
+        return self.visible(node.id, scope)
 
     def is_written_elsewhere(self, scope: Scope, name: str) -> bool:
         """Return whether a nested scope assigns a name of `scope` through `global` or
@@ -236,8 +231,7 @@ class Module:
 
     def visible(self, name: str, scope: Scope) -> frozenset[Binding]:
         """Return the bindings of a name that code inside `scope` may see, anywhere in the scope."""
-        if name in scope.bound and not scope.is_class:
-            self.flow(scope)
+        if name in self.flow(scope).bound and not scope.is_class:
             return frozenset(scope.bindings.get(name, ())) | self._written(scope, name)
         return self._free(scope, name)
 
@@ -260,7 +254,7 @@ class Module:
                 flow = self.flow(outer)
                 snapshot = flow.snapshots.get(inner.node, {})
                 written = self._written(outer, name)
-                if name in snapshot or name in outer.bound or written:
+                if name in snapshot or name in flow.bound or written:
                     now = snapshot.get(name, frozenset()) | written
                     if not deferred or any(isinstance(b.node, ast.comprehension) for b in now):
                         return now
@@ -326,10 +320,6 @@ class Module:
         """All nodes except operators and contexts, parents before children."""
         self._index()
         return self._nodes
-
-    def functions(self) -> Iterator[FunctionNode]:
-        """Return all functions and lambdas."""
-        return (n for n in self.nodes if isinstance(n, FunctionNode))
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> Span:
         """Return the span of a node in the text."""

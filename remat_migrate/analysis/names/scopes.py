@@ -49,34 +49,20 @@ class Binding:
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """A module, class, function, or lambda with the names bound in it."""
+    """A module, class, function, or lambda.
+
+    Attributes:
+        node: its node.
+        parent: the scope around it.
+        bindings: the bindings in it, by name; known once its `Flow` is.
+        global_names, nonlocal_names: the names that it declares so.
+    """
 
     node: ScopeNode
     parent: Scope | None
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
-    _declared: _Declarations | None = None
-
-    @property
-    def _declarations(self) -> _Declarations:
-        # On first use: most scopes of a file are never asked.
-        if self._declared is None:
-            self._declared = _declarations(self.node)
-        return self._declared
-
-    @property
-    def bound(self) -> set[str]:
-        """The names bound in the scope."""
-        return self._declarations.bound
-
-    @property
-    def global_names(self) -> set[str]:
-        """The names declared `global`."""
-        return self._declarations.global_names
-
-    @property
-    def nonlocal_names(self) -> set[str]:
-        """The names declared `nonlocal`."""
-        return self._declarations.nonlocal_names
+    global_names: set[str] = field(default_factory=set)
+    nonlocal_names: set[str] = field(default_factory=set)
 
     @property
     def is_function(self) -> bool:
@@ -137,52 +123,3 @@ def target_bindings(
             step = -1 if starred else index
             inner = part.value if isinstance(part, ast.Starred) else part
             yield from target_bindings(inner, value, kind, statement, scope, (*path, step))
-
-
-@dataclass(slots=True)
-class _Declarations:
-    """The names bound directly in one scope, and its global and nonlocal declarations."""
-
-    bound: set[str] = field(default_factory=set)
-    global_names: set[str] = field(default_factory=set)
-    nonlocal_names: set[str] = field(default_factory=set)
-
-
-def _declarations(scope: ScopeNode) -> _Declarations:
-    found = _Declarations()
-    if isinstance(scope, FunctionNode):
-        found.bound.update(parameter.arg for parameter in parameters(scope))
-    waiting: list[ast.AST | None]
-    waiting = [scope.body] if isinstance(scope, ast.Lambda) else [*scope.body]
-    while waiting:
-        node = waiting.pop()
-        match node:
-            case ast.Name():
-                if not isinstance(node.ctx, ast.Load):
-                    found.bound.add(node.id)
-            case None | ast.Constant() | ast.Lambda():
-                pass
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                found.bound.add(node.name)
-                waiting += (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults)
-            case ast.ClassDef():
-                found.bound.add(node.name)
-                waiting += (*node.decorator_list, *node.bases)
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                # Targets are local to the comprehension; only `:=` inside binds a name outside.
-                inner = (n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
-                found.bound.update(named.target.id for named in inner)
-            case ast.Global():
-                found.global_names.update(node.names)
-            case ast.Nonlocal():
-                found.nonlocal_names.update(node.names)
-            case ast.Import() | ast.ImportFrom():
-                found.bound.update(a.asname or a.name.partition(".")[0] for a in node.names)
-            case _:
-                # Of `except ... as name`, `case name`, and `case {**rest}`.
-                name = getattr(node, "name", None) or getattr(node, "rest", None)
-                if isinstance(name, str):
-                    found.bound.add(name)
-                waiting += ast.iter_child_nodes(node)
-    found.bound -= found.global_names | found.nonlocal_names
-    return found

@@ -9,7 +9,7 @@ follows local names, nested functions, and the results of other functions.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from ...libraries import library_arguments
@@ -20,8 +20,8 @@ from ..names.mentions import last_name
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, default_of, positional_parameters
-from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
-from ..values.containers import Stored, looped, stores_in
+from ..values.callees import bodies_of, full_arguments, receiver_of, skipped
+from ..values.containers import looped, stored_in
 from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
@@ -37,6 +37,7 @@ from ..values.values import (
     Values,
     Wrapped,
     alternatives,
+    underlying,
 )
 from .dependence import (
     CONSTANTS,
@@ -185,15 +186,7 @@ class DependenceAnalysis:
         The object of a parameter is the caller's, which the parameter stands for.
         """
         bindings = {b for b in self.module.reaching(node) if b.kind != "parameter"}
-        return self._union([one.value for one in self._stores(node, bindings)])
-
-    def _stores(self, node: ast.Name, bindings: Collection[Binding]) -> Iterator[Stored]:
-        """Yield what the code puts into the object of a name that one of some bindings gives it."""
-        stores = stores_in(self.module, self.node)
-        for one in stores.get(ast.dump(node), ()) if stores else ():
-            assert isinstance(one.owner, ast.Name)
-            if not self.module.reaching(one.owner).isdisjoint(bindings):
-                yield one
+        return self._union([one.value for one in stored_in(self.module, self.node, node, bindings)])
 
     def _of_binding(self, binding: Binding) -> Dependences:
         """Return what the value that a binding gives its name depends on."""
@@ -266,7 +259,7 @@ class DependenceAnalysis:
         inner = binding.scope.node
         if not isinstance(inner, FunctionNode) or not self.contains(inner):
             return _UNSEEN
-        found = _UNSEEN if self.is_passed_on(inner) else NONE
+        found = _UNSEEN if inner in self._passed_on else NONE
         default = default_of(inner, binding.node) if isinstance(binding.node, ast.arg) else None
         found |= self.dependences(default) if default is not None else NONE
         for call in self.inner_calls.get(inner, ()):
@@ -443,7 +436,7 @@ class DependenceAnalysis:
                 found |= self.dependences(binding.value, key)
             else:
                 found |= self._of_binding(binding)
-        for one in self._stores(node, bindings):
+        for one in stored_in(self.module, self.node, node, bindings):
             if one.key is None or not isinstance(one.key, ast.Constant):
                 found |= self.dependences(one.value, key)
             elif one.key.value == key:
@@ -604,6 +597,7 @@ class DependenceAnalysis:
 
     @cached_property
     def _passed_on(self) -> set[FunctionNode]:
+        """The nested functions that are used otherwise than in calls of them."""
         found: set[FunctionNode] = set()
         for node in ast.walk(self.node):
             if isinstance(node, ast.Name | ast.Attribute | ast.Lambda):
@@ -618,10 +612,6 @@ class DependenceAnalysis:
                     found |= {v.node for v in values if isinstance(v, Function)}
         return found
 
-    def is_passed_on(self, function: FunctionNode) -> bool:
-        """Return whether a nested function is used otherwise than in calls of it."""
-        return function in self._passed_on
-
     @cached_property
     def _compiled(self) -> set[FunctionNode]:
         found: set[Value] = set()
@@ -629,9 +619,8 @@ class DependenceAnalysis:
             made: Values = NOTHING
             if isinstance(node, ast.Call):
                 made = self.evaluator.values(self.module, node)
-                for place in body_positions(self.evaluator, self.module, node):
-                    for body in node.args[place : place + 1]:
-                        found |= self.evaluator.values(self.module, body)
+                for body in bodies_of(self.evaluator, self.module, node):
+                    found |= self.evaluator.values(self.module, body)
             elif isinstance(node, ast.FunctionDef) and node is not self.node:
                 made = self.evaluator.definition(self.module, node)
             found |= {v.func for v in made if isinstance(v, Wrapped) and v.how in COMPILERS}

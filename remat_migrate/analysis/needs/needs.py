@@ -19,7 +19,7 @@ from ...libraries.library_arguments import is_array_attribute
 from ...libraries.library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from ..fixed_point import FixedPoint
 from ..names.scopes import body_nodes, parameters
-from ..values.bind import bind_call, positional_parameters
+from ..values.bind import argument, bind_call, positional_parameters
 from ..values.callees import (
     Target,
     full_arguments,
@@ -28,12 +28,22 @@ from ..values.callees import (
     receiver_of,
     skipped,
     targets_of,
-    underlying,
 )
 from ..values.containers import sources
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Overrides
-from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
+from ..values.values import (
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    Instance,
+    Partial,
+    Value,
+    order,
+    underlying,
+)
 from .dependence import CONSTANTS, NONE, UNSEEN, Dependence, Dependences, Key, merged
 from .dependence_analysis import DependenceAnalysis, runs_at_compile_time
 from .need import (
@@ -327,7 +337,7 @@ class _Analysis(DependenceAnalysis):
             reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
             yield from self._needs_of(arguments, reason, certain=False, opaque=callees.abstract)
         known = callees.abstract
-        for value in sorted(values, key=_place):
+        for value in sorted(values, key=order):
             found = self._callee_needs(value, node)
             known = known or found is not None
             yield from found or ()
@@ -572,16 +582,16 @@ class _Analysis(DependenceAnalysis):
         self, function: LibraryFunction, name: str, node: ast.Call
     ) -> Iterator[Need]:
         """Yield the needs of a function's arguments by the table."""
-        for argument, parameter in function.passed(node):
+        for given, parameter in function.passed(node):
             match parameter.takes:
                 case "traced":
                     pass
                 case "concrete":
-                    yield from self._need(argument, f"`{parameter.name}` of `{name}`")
-                case "function" if self._is_part(argument):
-                    yield from self._object_need(argument)
+                    yield from self._need(given, f"`{parameter.name}` of `{name}`")
+                case "function" if self._is_part(given):
+                    yield from self._object_need(given)
                 case _:
-                    yield from self._need(argument, f"an argument of `{name}`", certain=False)
+                    yield from self._need(given, f"an argument of `{name}`", certain=False)
         if name == "fori_loop":
             # With traced bounds it is a while loop, which has no gradient.
             bounds = [k.value for k in node.keywords if k.arg in ("lower", "upper")]
@@ -591,11 +601,9 @@ class _Analysis(DependenceAnalysis):
     def _instance_needs(self, name: str, node: ast.Call) -> Iterator[Need]:
         last = name.rpartition(".")[2]
         for parameter, position in library_arguments.INSTANCES[name]:
-            for keyword in node.keywords:
-                if keyword.arg == parameter:
-                    yield from self._need(keyword.value, f"`{parameter}` of {last}")
-            if position < len(node.args):
-                yield from self._need(node.args[position], f"`{parameter}` of {last}")
+            given = argument(node.args, node.keywords, parameter, position)
+            if given is not None:
+                yield from self._need(given, f"`{parameter}` of {last}")
 
     def _is_type_test(self, name: str, node: ast.Call) -> bool:
         """Return whether a call of a builtin may tell a number or an array from a tracer."""
@@ -642,17 +650,6 @@ def _compares(pattern: ast.pattern) -> bool:
         or (isinstance(part, ast.MatchSingleton) and part.value is not None)
         for part in ast.walk(pattern)
     )
-
-
-def _place(value: Value) -> tuple[str, int, int]:
-    """Return a sort key for callees that is the same in every run."""
-    inner = underlying(value)
-    if isinstance(inner, Instance):
-        inner = inner.cls
-    if isinstance(inner, Function | Class):
-        node = inner.node
-        return str(inner.module.source.path), node.lineno, node.col_offset
-    return str(getattr(inner, "name", "")), 0, 0
 
 
 def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:

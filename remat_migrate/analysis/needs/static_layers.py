@@ -12,10 +12,19 @@ from collections.abc import Iterator
 
 from ..names.module import Module
 from ..values.bind import bind_call, positional_parameters, with_partials
-from ..values.callees import layers, underlying
 from ..values.containers import elements
 from ..values.evaluator import Evaluator
-from ..values.values import Bound, Constant, Container, Function, Partial, Value, Wrapped
+from ..values.values import (
+    Bound,
+    Constant,
+    Container,
+    Function,
+    Partial,
+    Value,
+    Wrapped,
+    layers,
+    underlying,
+)
 
 _OPTIONS = (
     *("static_argnums", "static_broadcasted_argnums", "nondiff_argnums"),

@@ -17,7 +17,7 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
 from ..values.application import without_partials
-from ..values.callees import layers, targets_of
+from ..values.callees import targets_of
 from ..values.values import (
     Applied,
     Bound,
@@ -28,9 +28,10 @@ from ..values.values import (
     Partial,
     Value,
     Wrapped,
+    layers,
 )
 from .operations import Operations
-from .transforms import LoopUse, Transforms
+from .transforms import LoopUse, derivatives_in, transforms_in
 
 
 @dataclass(eq=False, slots=True)
@@ -71,7 +72,7 @@ def find_differentiated(project: Project, *, backward: bool = False) -> Differen
     found = DifferentiatedFunctions()
     queue: list[tuple[Function, bool]] = []
     for module in list(modules):
-        for derivative in project.once(Transforms).derivatives(module):
+        for derivative in derivatives_in(project, module):
             if backward and derivative.transform.mode == "forward":
                 continue
             if backward and in_test(module, derivative.node):
@@ -111,7 +112,7 @@ def _calls(
     """Yield the functions that a function calls or passes on, and whether as a loop body."""
     module, operations = function.module, project.once(Operations)
     for node in own_nodes(function.node):
-        if not isinstance(node, ast.Call) or _defines_rule(node):
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") in RULE_METHODS:
             continue
         called = project.evaluator.values(module, node.func)
         # What is passed inside something differentiated is followed where it is passed.
@@ -133,15 +134,11 @@ def _passed_on(
     for arg in (*call.args, *(keyword.value for keyword in call.keywords)):
         if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
             continue
-        is_body = isinstance(project.once(Transforms).transformed_at(module, arg), LoopUse)
+        is_body = isinstance(transforms_in(project, module).get(arg), LoopUse)
         for value in project.evaluator.values(module, arg):
             if isinstance(value, Function | Applied | Wrapped | Partial | Bound):
                 for inner in _run_by(project, value):
                     yield inner, is_body or not runs_once or _is_looped(value)
-
-
-def _defines_rule(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in RULE_METHODS
 
 
 def _runs_once(project: Project, value: Value) -> bool:

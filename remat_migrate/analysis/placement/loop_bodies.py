@@ -13,7 +13,7 @@ from ..sites.find_sites import sites_in, wrapped_by
 from ..values.callees import targets_of
 from ..values.values import Function
 from .placement import Placement
-from .transforms import LoopUse
+from .transforms import LoopUse, in_derivative_rule, loops_in
 
 _CHECKPOINT_WORDS = ("remat", "checkpoint", "ckpt")
 
@@ -22,13 +22,12 @@ def differentiated_loops(placement: Placement, module: Module) -> Iterator[LoopU
     """Yield the loops of a module that are surely differentiated in reverse mode, but for those in
     tests and in custom derivative rules.
     """
-    transforms = placement.transforms
-    for loop in transforms.loops(module):
+    for loop in loops_in(placement.project, module):
         # Looking for derivatives in the whole project comes last.
         if (
             loop.certain
             and not in_test(module, loop.node)
-            and not transforms.in_derivative_rule(module, loop.node)
+            and not in_derivative_rule(placement.project, module, loop.node)
             and placement.differentiated_backward.contains(module, loop.node)
         ):
             yield loop

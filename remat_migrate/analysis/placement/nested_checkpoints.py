@@ -9,8 +9,8 @@ from ..names.scopes import own_nodes
 from ..project import Project
 from ..sites.find_sites import sites_in, wrapped_by
 from ..sites.site import Site
-from ..values.callees import layers, targets_of
-from ..values.values import Applied, Value, Wrapped
+from ..values.callees import targets_of
+from ..values.values import Applied, Value, Wrapped, layers
 from .operations import SAME_WORK, Operations, outer_checkpoint
 from .stages import python_loop
 

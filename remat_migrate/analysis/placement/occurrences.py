@@ -14,10 +14,9 @@ from ..sites.calls import Call, uses_of
 from ..sites.forms import decorates
 from ..sites.name_search import words_of
 from ..sites.site import Site
-from ..values.callees import layers
 from ..values.haiku_transforms import APPLY, is_transformed
-from ..values.values import External, Function, Instance, Value, Wrapped
-from .transforms import Derivative, LoopUse, Transforms
+from ..values.values import External, Function, Instance, Value, Wrapped, layers
+from .transforms import Derivative, LoopUse, transforms_in
 
 How = Literal["body", "called", "differentiated", "elsewhere", "exported"]
 
@@ -47,13 +46,12 @@ def find_occurrences(project: Project, origin: Site | Function) -> Iterator[Occu
 
     What a loop or a gradient makes of it is another function, whose uses are not its own.
     """
-    transforms = project.once(Transforms)
     uses = uses_of(project, origin, loaded=True)
     places = [place for place in uses.places if not _denotes_transformed(project, *place)]
     transformed: set[ast.AST] = set()
     above = _decorators_above(origin)
     for module, node in (*((origin.module, decorator) for decorator in above), *places):
-        match transforms.transformed_at(module, node):
+        match transforms_in(project, module).get(node):
             case LoopUse() as loop:
                 yield Occurrence("body", module, node, loop=loop)
             case Derivative() as derivative:

@@ -17,8 +17,8 @@ from ...libraries.apis import TRACED_BODIES
 from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
-from ..sites.passed_arguments import PassedArguments, apply_functions
-from ..values.callees import layers, order, targets_of, underlying
+from ..sites.passed_arguments import apply_functions, attributes_of, resolved
+from ..values.callees import targets_of
 from ..values.haiku_transforms import is_transformed
 from ..values.values import (
     Applied,
@@ -34,7 +34,9 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
-    union,
+    layers,
+    order,
+    underlying,
 )
 
 Kind = Literal["product", "softmax", "loss", "elementwise", "broadcast", "draw", "unknown"]
@@ -148,7 +150,6 @@ class Operations:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.evaluator = project.evaluator
-        self._arguments = project.once(PassedArguments)
         self._known: dict[FunctionNode, tuple[Operation, ...]] = {}
         self._callees: dict[ast.Call, Values] = {}
 
@@ -164,11 +165,8 @@ class Operations:
             match call.func:
                 case ast.Attribute(attr="apply_fn") if not values:
                     values = self.project.once(apply_functions)
-                case ast.Attribute(value=owner, attr=name) if not values:
-                    owners = union(
-                        map(self._arguments.resolved, self.project.values(module, owner))
-                    )
-                    values = union(self.evaluator.attribute(one, name) for one in owners)
+                case ast.Attribute() as method if not values:
+                    values = attributes_of(self.project, module, method)
             if not any(keyword.arg == "method" for keyword in call.keywords):
                 values = self.run_by(values)
             self._callees[call] = values
@@ -189,7 +187,7 @@ class Operations:
     def _run_by(self, value: Value, above: tuple[Parameter, ...]) -> Iterable[Value]:
         match value:
             case Parameter() if value not in above:
-                passed = self._arguments.resolved(value)
+                passed = resolved(self.project, value)
                 plain = frozenset(v for v in passed if isinstance(v, Parameter))
                 return plain | self.run_by(passed - plain, (*above, value))
             case Applied(target=func) if func is not None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
+from functools import cached_property, partial
 
 from ..project import Project
-from ..sites.passed_arguments import PassedArguments
+from ..sites.passed_arguments import numbers
 from ..sites.site import Site
-from ..values.callees import layers
 from ..values.evaluator import Evaluator
-from ..values.values import Class, Function, Wrapped
+from ..values.values import Class, Function, Wrapped, layers
 from .call_graph import DifferentiatedFunctions, find_differentiated
 from .occurrences import Occurrence, find_occurrences
 from .operations import Operations
-from .transforms import Derivative, LoopUse, Transforms
+from .transforms import Derivative, LoopUse, transforms_in
 
 # How many functions may lie between a checkpoint and the loop that runs it.
 _DEPTH = 4
@@ -30,9 +29,7 @@ class Placement:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.arguments = project.once(PassedArguments)
         self.operations = project.once(Operations)
-        self.transforms = project.once(Transforms)
         self._occurrences: dict[Site | Function, tuple[Occurrence, ...]] = {}
 
     @property
@@ -68,7 +65,7 @@ class Placement:
         """
         found: dict[ast.AST, list[LoopUse | Derivative]] = {}
         for module in self.project.modules.values():
-            for use in self.transforms.in_module(module):
+            for use in transforms_in(self.project, module).values():
                 for layer in (layer for value in use.functions for layer in layers(value)):
                     if isinstance(layer, Wrapped | Class):
                         found.setdefault(layer.node, []).append(use)
@@ -100,4 +97,4 @@ class Placement:
         """Return whether the compiler sees a loop, whatever the project's calls of the function
         around it pass for the number of iterations and the unrolling.
         """
-        return loop.compiles_to_loop(self.arguments.numbers) == "yes"
+        return loop.compiles_to_loop(partial(numbers, self.project)) == "yes"

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..names.module import Module, once
-from ..names.scopes import FunctionNode, Scope, own_nodes
-from ..values.callees import layers, order, targets_of
-from ..values.values import Applied, Bound, Function, Partial, Value, Wrapped
+from ..names.module import Module
+from ..names.scopes import FunctionNode, own_nodes
+from ..values.callees import targets_of
+from ..values.containers import stored_in
+from ..values.values import Applied, Bound, Function, Partial, Value, Wrapped, layers, order
 from .operations import SAME_WORK, Operations
 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -190,7 +191,6 @@ def _inputs(module: Module, *nodes: ast.AST) -> Iterator[ast.AST]:
 
     The last one comes first.
     """
-    added = _added_to(module)
     seen: set[ast.AST] = set()
     left = list(nodes)
     queue: list[ast.AST] = []
@@ -207,24 +207,4 @@ def _inputs(module: Module, *nodes: ast.AST) -> Iterator[ast.AST]:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             bindings = module.reaching(part)
             queue += [b.value for b in bindings if b.value is not None]
-            queue += [value for b in bindings for value in added.get((b.scope, part.id), ())]
-
-
-@once
-def _added_to(module: Module) -> dict[tuple[Scope, str], list[ast.expr]]:
-    """Return what a module adds to the values of names: `total += x`, `parts.append(x)`."""
-    found: dict[tuple[Scope, str], list[ast.expr]] = {}
-    for node in module.nodes:
-        match node:
-            case ast.AugAssign(target=ast.Name(id=name), value=value):
-                parts = [value]
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
-                parts = [value]
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "update")
-            ):
-                parts = [*node.args, *(keyword.value for keyword in node.keywords)]
-            case _:
-                continue
-        found.setdefault((module.scope_at(node), name), []).extend(parts)
-    return found
+            queue += [one.value for one in stored_in(module, module.tree, part, bindings)]

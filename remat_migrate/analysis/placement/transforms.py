@@ -7,7 +7,7 @@ called through a function of the project that only passes its arguments on.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
@@ -19,8 +19,7 @@ from ..names.scopes import Definition, FunctionNode
 from ..project import Project
 from ..values.api_names import with_aliases
 from ..values.application import without_partials
-from ..values.bind import with_partials
-from ..values.callees import layers
+from ..values.bind import argument, with_partials
 from ..values.evaluator import Evaluator
 from ..values.values import (
     NOTHING,
@@ -31,6 +30,7 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    layers,
 )
 
 # Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.
@@ -71,11 +71,6 @@ class Derivative(Transformed):
     """One place where a function is differentiated."""
 
     transform: Gradient
-
-    @property
-    def is_reverse_mode(self) -> bool:
-        """Whether it is a single reverse-mode gradient."""
-        return self.transform.mode == "reverse"
 
     @property
     def returns_value(self) -> bool:
@@ -139,60 +134,34 @@ def _literal(module: Module, node: ast.expr) -> set[int] | None:
     return None
 
 
-def argument(
-    args: Sequence[ast.expr],
-    keywords: Sequence[ast.keyword],
-    name: str,
-    position: int | None,
-) -> ast.expr | None:
-    """Return the argument of a call for a parameter."""
-    for keyword in keywords:
-        if keyword.arg == name:
-            return keyword.value
-    return args[position] if position is not None and position < len(args) else None
+def transforms_in(project: Project, module: Module) -> Mapping[ast.expr, LoopUse | Derivative]:
+    """Return the loops and derivatives of a module by the expression of the function that is
+    transformed, or by the decorator.
+    """
+    return project.once(_transforms_in, module)
 
 
-class Transforms:
-    """The derivatives and loops of a project, module by module."""
+def _transforms_in(project: Project, module: Module) -> dict[ast.expr, LoopUse | Derivative]:
+    names, found = project.evaluator.transforms.last_names, []
+    if any(name in module.source.text for name in names):
+        found = _find_transformed(module, with_aliases(module, names), project.evaluator)
+    return {use.subject or use.node: use for use in found}
 
-    def __init__(self, project: Project) -> None:
-        self.evaluator = project.evaluator
-        self._transformed: dict[Module, dict[ast.expr, LoopUse | Derivative]] = {}
-        self._rules: dict[Module, frozenset[FunctionNode]] = {}
 
-    def _transformed_in(self, module: Module) -> dict[ast.expr, LoopUse | Derivative]:
-        if module not in self._transformed:
-            names, text = self.evaluator.transforms.last_names, module.source.text
-            found = []
-            if any(name in text for name in names):
-                found = _find_transformed(module, with_aliases(module, names), self.evaluator)
-            self._transformed[module] = {use.subject or use.node: use for use in found}
-        return self._transformed[module]
+def loops_in(project: Project, module: Module) -> list[LoopUse]:
+    """Return the loops of a module."""
+    return [use for use in transforms_in(project, module).values() if isinstance(use, LoopUse)]
 
-    def transformed_at(self, module: Module, node: ast.expr) -> LoopUse | Derivative | None:
-        """Return the transformation of the function that an expression denotes, or that a decorator
-        decorates.
-        """
-        return self._transformed_in(module).get(node)
 
-    def in_module(self, module: Module) -> Iterable[LoopUse | Derivative]:
-        """Return the loops and derivatives of a module."""
-        return self._transformed_in(module).values()
+def derivatives_in(project: Project, module: Module) -> list[Derivative]:
+    """Return the places in a module that differentiate functions."""
+    return [use for use in transforms_in(project, module).values() if isinstance(use, Derivative)]
 
-    def loops(self, module: Module) -> list[LoopUse]:
-        """Return the loops of a module."""
-        return [use for use in self._transformed_in(module).values() if isinstance(use, LoopUse)]
 
-    def derivatives(self, module: Module) -> list[Derivative]:
-        """Return the places in a module that differentiate functions."""
-        return [use for use in self._transformed_in(module).values() if isinstance(use, Derivative)]
-
-    def in_derivative_rule(self, module: Module, node: ast.AST) -> bool:
-        """Return whether code is part of a custom derivative rule."""
-        if module not in self._rules:
-            self._rules[module] = derivative_rules(module, self.evaluator)
-        rules = self._rules[module]
-        return any(around in rules for around in (node, *module.ancestors(node)))
+def in_derivative_rule(project: Project, module: Module, node: ast.AST) -> bool:
+    """Return whether code is part of a custom derivative rule."""
+    rules = project.once(derivative_rules, module)
+    return any(around in rules for around in (node, *module.ancestors(node)))
 
 
 def _may_apply(module: Module, names: Iterable[str], evaluator: Evaluator) -> set[ast.expr]:
@@ -338,7 +307,7 @@ def _arguments(
     return with_partials(args, keywords, denoted.partials)
 
 
-def derivative_rules(module: Module, evaluator: Evaluator) -> frozenset[FunctionNode]:
+def derivative_rules(project: Project, module: Module) -> frozenset[FunctionNode]:
     """Return the functions of a module that are custom derivative rules.
 
     They are passed to `f.defvjp(forward, backward)`, decorated with `@f.defjvp`, or passed to a
@@ -349,15 +318,15 @@ def derivative_rules(module: Module, evaluator: Evaluator) -> frozenset[Function
         match node:
             case ast.Call(func=ast.Attribute(attr=attr)) if attr in RULE_METHODS:
                 for arg in (*node.args, *(k.value for k in node.keywords)):
-                    for value in evaluator.values(module, arg):
+                    for value in project.values(module, arg):
                         found |= {v.node for v in layers(value) if isinstance(v, Function)}
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                if any(_takes_rule(module, each, evaluator) for each in node.decorator_list):
+                if any(_takes_rule(project, module, each) for each in node.decorator_list):
                     found.add(node)
     return frozenset(found)
 
 
-def _takes_rule(module: Module, decorator: ast.expr, evaluator: Evaluator) -> bool:
+def _takes_rule(project: Project, module: Module, decorator: ast.expr) -> bool:
     match decorator:
         case ast.Call(func=ast.Attribute(attr=attr)) | ast.Attribute(attr=attr) if (
             attr in RULE_METHODS
@@ -365,5 +334,5 @@ def _takes_rule(module: Module, decorator: ast.expr, evaluator: Evaluator) -> bo
             return True
     return any(
         isinstance(value, External) and value.name.endswith(".custom_gradient")
-        for value in evaluator.values(module, decorator)
+        for value in project.values(module, decorator)
     )

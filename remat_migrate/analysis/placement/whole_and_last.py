@@ -12,13 +12,12 @@ from ..names.module import Module
 from ..project import Project
 from ..sites.find_sites import sites_in
 from ..sites.site import Site
-from ..values.callees import order
-from ..values.values import Applied, Function
+from ..values.values import Applied, Function, order
 from .occurrences import Occurrence
 from .operations import Operation, Operations, is_head, weight
 from .placement import Placement, placement_of
 from .stages import Checkpointed, checkpointed_parts
-from .transforms import Derivative
+from .transforms import Derivative, derivatives_in, in_derivative_rule
 
 # How certain it is that the checkpoint does not run in another way: it does not; no other is found,
 # but something may be chosen or wrapped; others may import it; it is also called in another way.
@@ -81,7 +80,7 @@ def _checkpointed_parts(
     placement: Placement, module: Module
 ) -> Iterator[tuple[Derivative, Checkpointed]]:
     """Yield the checkpointed parts of what a module differentiates, outside of its tests."""
-    for derivative in placement.transforms.derivatives(module):
+    for derivative in derivatives_in(placement.project, module):
         if _has_immediate_backward_pass(derivative):
             if not in_test(module, derivative.node):
                 for value in sorted(derivative.functions, key=order):
@@ -165,7 +164,7 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
     module, node = derivative.module, derivative.node
     if not _has_immediate_backward_pass(derivative):
         return False
-    if placement.transforms.in_derivative_rule(module, node):
+    if in_derivative_rule(placement.project, module, node):
         return False
     if placement.differentiated.contains(module, node):
         return False
@@ -184,7 +183,7 @@ def _has_immediate_backward_pass(derivative: Derivative) -> bool:
     What `jax.vjp` returns is called later: in `back(jax.grad(critic)(y))`, the critic runs while
     `y` is all that a checkpoint keeps.
     """
-    return derivative.is_reverse_mode and not derivative.transform.later
+    return derivative.transform.mode == "reverse" and not derivative.transform.later
 
 
 def wraps_policy(site: Site) -> bool:

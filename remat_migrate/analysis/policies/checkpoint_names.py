@@ -16,14 +16,15 @@ from ..names.module import Module, Place
 from ..names.scopes import Definition
 from ..project import Project
 from ..sites.find_sites import wrapped_by
-from ..values.callees import targets_of, underlying
+from ..values.api_names import with_aliases
+from ..values.bind import argument
+from ..values.callees import targets_of
 from ..values.containers import elements
-from ..values.values import Container, External
+from ..values.values import Container, External, underlying
 from .known_policies import NamesRole
 from .values import (
     OPEN,
     Strings,
-    aliases_of,
     given_to,
     policy_calls,
     policy_places,
@@ -84,7 +85,7 @@ def name_calls(project: Project) -> Iterator[tuple[Module, ast.Call | None, Stri
     """Yield the calls of `checkpoint_name` with their names; other uses of it give any name."""
     words = {_LAST, "name_p"}
     for module in project.mentioning(sorted(words)):
-        words |= aliases_of(module, {_LAST})
+        words.update(with_aliases(module, (_LAST,)))
     for module in project.mentioning(sorted(words)):
         for node, strings in _names_given(project, module, words):
             yield module, node, strings
@@ -93,17 +94,17 @@ def name_calls(project: Project) -> Iterator[tuple[Module, ast.Call | None, Stri
 def _names_given(
     project: Project, module: Module, words: Collection[str]
 ) -> Iterator[tuple[ast.Call | None, Strings]]:
-    aliases = aliases_of(module, {_LAST})
+    aliases = with_aliases(module, (_LAST,))
     called: set[ast.expr] = set()
     for node in module.nodes:
         match node:
-            case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in aliases:
+            # Another module may give it a name, too.
+            case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in aliases or (
+                last in words and _NAMING & project.values(module, node.func)
+            ):
                 called.add(node.func)
-                yield node, _name_argument(project, module, node)
-            case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in words:
-                # By a name that another module gives it.
-                if _NAMING & project.values(module, node.func):
-                    yield node, _name_argument(project, module, node)
+                given = argument(node.args, node.keywords, "name", 1)
+                yield node, OPEN if given is None else strings_of(project, module, given)
             case ast.Assign(targets=[ast.Name()], value=value):
                 called.add(value)  # an alias
             case ast.keyword(arg=str(name)) | ast.arg(arg=name) if _LAST in name:
@@ -111,13 +112,6 @@ def _names_given(
     for name in (*aliases, "name_p"):
         if not called.issuperset(find_mentions(module).reads(name)):
             yield None, OPEN
-
-
-def _name_argument(project: Project, module: Module, call: ast.Call) -> Strings:
-    given = next((k.value for k in call.keywords if k.arg == "name"), None)
-    if given is None and len(call.args) > 1:
-        given = call.args[1]
-    return OPEN if given is None else strings_of(project, module, given)
 
 
 def listed_names(project: Project, module: Module) -> Iterator[Listed]:

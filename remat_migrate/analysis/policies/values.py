@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..project import Project
 from ..sites.find_sites import sites_of
 from ..sites.site import Site
+from ..values.api_names import with_aliases
 from ..values.evaluator import returned_expressions
 from ..values.values import Class, Constant, External, Function, ModuleValue, alternatives
 from .known_policies import (
@@ -67,26 +67,12 @@ def policy_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, P
     """Yield the calls of names of `jax.checkpoint_policies` in a module."""
     if not any(name in module.source.text for name in POLICIES):
         return
-    names = aliases_of(module, POLICIES.keys())
+    names = with_aliases(module, POLICIES)
     for node in module.nodes:
         match node:
             case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last) as func):
                 if last in names and (policy := named(project, module, func)) is not None:
                     yield node, policy
-
-
-def aliases_of(module: Module, names: Set[str]) -> frozenset[str]:
-    """Return `names` and the names that a module imports or assigns them to."""
-    mentions = find_mentions(module)
-    found = {*names, *(alias for name in names for alias in mentions.renamed.get(name, ()))}
-    for assignment in mentions.assigned:
-        match assignment:
-            case ast.Assign(
-                targets=[ast.Name(id=name)],
-                value=ast.Name(id=last) | ast.Attribute(attr=last),
-            ) if last in names:
-                found.add(name)
-    return frozenset(found)
 
 
 def named(project: Project, module: Module, node: ast.expr) -> Policy | None:

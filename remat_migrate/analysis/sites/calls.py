@@ -30,9 +30,9 @@ from ..values.bind import (
     positional_parameters,
     with_partials,
 )
-from ..values.callees import applied_module, class_of, layers, partial_calls, underlying
+from ..values.callees import applied_module, class_of, partial_calls
 from ..values.containers import elements
-from ..values.evaluator import Evaluator, class_chain
+from ..values.evaluator import project_bases
 from ..values.haiku_transforms import APPLY, is_transformed
 from ..values.values import (
     Applied,
@@ -48,6 +48,8 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    layers,
+    underlying,
 )
 from .name_search import CONTAINERS, MOST_NAMES, NameSearch, Target, is_looped_over
 from .site import Site
@@ -61,10 +63,8 @@ _HARMLESS_FUNCTIONS = frozenset(
         "builtins.hasattr", "inspect.signature", "inspect.getfullargspec",
     }
 )  # fmt: skip
-# What they return has the parts of their arguments.
-_SAME_PARTS = frozenset(
-    f"builtins.{name}" for name in ("zip", "enumerate", "list", "tuple", "reversed", "iter")
-)
+# What a loop gets from them has the parts of their arguments.
+_SAME_PARTS = ("builtins.zip", "builtins.enumerate")
 # Modules that hand a value on to the next, each by another name; beyond, its uses are not known.
 _MOST_STEPS = 30
 # Where more files mention one of its names, its uses are not known either.
@@ -191,6 +191,7 @@ class Passed:
         default: the default of the parameter, if it has one.
         unknown: a place where something else may be passed.
         defaulted: whether some call does not pass it.
+        unclear: whether some call unpacks arguments, one of which may be passed for it.
     """
 
     places: tuple[Place, ...]
@@ -198,6 +199,7 @@ class Passed:
     default: Place | None
     unknown: tuple[Module, ast.expr | FunctionNode] | None
     defaulted: bool
+    unclear: bool
 
 
 def uses_of(project: Project, origin: Site | Function, *, loaded: bool = False) -> Uses:
@@ -219,11 +221,12 @@ def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) 
     uses = uses_of(project, Function(parameter.module, function), loaded=loaded)
     places: list[Place] = []
     unknown: list[tuple[Module, ast.expr | FunctionNode]] = []
-    defaulted = False
+    defaulted = unclear = False
     for call in uses.passing:
         bound = call.bound_to(function)
         passed = bound.by_name.get(name)
         if bound.unclear:
+            unclear = True
             unknown.append((call.module, call.node))
         if passed is not None:
             places.append((call.module_of(passed), passed))
@@ -241,19 +244,12 @@ def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) 
     own = next(p for p in parameters(function) if p.arg == name)
     value = default_of(function, own)
     default = None if value is None else (parameter.module, value)
-    return Passed(tuple(places), tuple(definitions), default, next(iter(unknown), None), defaulted)
+    first_unknown = next(iter(unknown), None)
+    return Passed(tuple(places), tuple(definitions), default, first_unknown, defaulted, unclear)
 
 
 def _known_uses(project: Project) -> dict[tuple[Site | Function, bool], Uses]:
     return {}
-
-
-def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, Class]]:
-    """Yield the classes of a module with each of their bases in the project."""
-    for own in classes_with_bases(module):
-        for base in class_chain(evaluator, own):
-            if isinstance(base, Class) and base != own:
-                yield own, base
 
 
 def _files_looking_up(project: Project) -> frozenset[Path]:
@@ -371,9 +367,8 @@ class _Search:
         # Inherited methods that call what this class assigns.
         for around in self.target.module.ancestors(self.target.place):
             if isinstance(around, ast.ClassDef):
-                for base in class_chain(self.evaluator, Class(self.target.module, around)):
-                    if isinstance(base, Class):
-                        found[base.module] = None
+                for base in project_bases(self.evaluator, Class(self.target.module, around)):
+                    found[base.module] = None
         return list(found)
 
     def _modules_mentioning(self, words: set[str]) -> list[Module]:
@@ -400,7 +395,8 @@ class _Search:
         files = self.project.files
         goals = {module.source.path for module in self.modules}
         reached: dict[Path, bool] = {}
-        bases = (base for m in self.modules for _, base in _inheritance(self.evaluator, m))
+        classes = (cls for module in self.modules for cls in classes_with_bases(module))
+        bases = chain.from_iterable(project_bases(self.evaluator, cls) for cls in classes)
         visible = {base.module.source.path for base in bases}
         if self.target.is_method and not self._loaded:
             own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
@@ -589,20 +585,14 @@ class _Search:
         """Note an escape where a container that holds it is an argument of a call."""
         callees = self.evaluator.values(module, call.func)
         for callee in callees:
-            if not isinstance(callee, External):
+            receiver, reason = self._receiver(callee)
+            if receiver is not None or not isinstance(callee, External):
                 self._escape(module, container, "a container that holds it is passed on")
-            elif not self._is_harmless(module, callee, call):
-                self._escape(module, container, f"`{callee.name}` takes it")
+            elif reason and not self._holds(module, call):
+                if callee.name not in _SAME_PARTS or not is_looped_over(module, call):
+                    self._escape(module, container, reason)
         if not callees and not self._is_added(module, container, call):
             self._escape(module, container, _UNSEEN_CODE)
-
-    def _is_harmless(self, module: Module, callee: External, call: ast.Call) -> bool:
-        """Return whether a function of a library does not keep a container, or what it returns is
-        followed.
-        """
-        if callee.name in _SAME_PARTS and is_looped_over(module, call):
-            return True
-        return callee.name in _HARMLESS_FUNCTIONS or self._holds(module, call)
 
     def _is_added(self, module: Module, value: ast.expr, call: ast.Call) -> bool:
         """Return whether a call adds a value to a container whose elements are known."""
@@ -632,9 +622,8 @@ class _Search:
         own = [Class(module, node)] if isinstance(node, ast.ClassDef) else []
         values = self.evaluator.values(module, node) if isinstance(node, ast.expr) else own
         for cls in values:
-            for base in class_chain(self.evaluator, cls) if isinstance(cls, Class) else ():
-                if isinstance(base, Class):
-                    self._note_calls_of_first(base)
+            for base in project_bases(self.evaluator, cls) if isinstance(cls, Class) else ():
+                self._note_calls_of_first(base)
 
     def _note_calls_of_first(self, cls: Class) -> None:
         for method in cls.node.body:

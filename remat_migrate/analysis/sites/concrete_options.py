@@ -13,9 +13,8 @@ from ..names.module import Module, once
 from ..names.scopes import FunctionNode
 from ..project import Project
 from ..values.application import api_of, argument_calls
-from ..values.callees import layers
 from ..values.evaluator import class_chain
-from ..values.values import Class, Constant, Function, Instance, Value
+from ..values.values import Class, Constant, Function, Instance, Value, layers
 from .find_sites import options_in, sites_in, sites_of, sites_with
 from .site import Option, Site, own_call
 from .wrappers import forwarded

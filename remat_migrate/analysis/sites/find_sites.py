@@ -12,7 +12,6 @@ from ..names.scopes import Definition
 from ..project import Project
 from ..values.api_names import interesting_names
 from ..values.application import api_of, argument_calls, subject_of
-from ..values.callees import layers
 from ..values.containers import is_changed
 from ..values.evaluator import Evaluator
 from ..values.values import (
@@ -25,9 +24,10 @@ from ..values.values import (
     Partial,
     Value,
     Values,
+    layers,
 )
 from .certainty import Certainty
-from .forms import call_form, decorates, value_form
+from .forms import decorates, form_of
 from .site import Option, Site, own_call
 
 
@@ -92,37 +92,25 @@ def _site(
     api = api_of(evaluator.apis, value)
     assert api is not None
     parent = module.parent(node)
-    callee = value
-    place: ast.expr = node
-    application: ast.expr | None = None
-    form = "reference"
+    callee, outer, how = value, node, ""
     if isinstance(parent, ast.Call) and parent.func is node:
-        if subject_of(evaluator.apis, value, module, parent) is not None:
-            application = parent
-            form = call_form(module, parent)
-        else:
+        outer, how = parent, "applied"
+        if subject_of(evaluator.apis, value, module, parent) is None:
             # A factory, or a call that unpacks its arguments.
-            callee = Partial(value, module, parent, by_functools=False)
-            form, application = value_form(module, parent, "factory")
-            if application is None:
-                application = parent
-            elif application is parent:
-                place = parent
+            callee, how = Partial(value, module, parent, by_functools=False), "factory"
     elif (
         isinstance(parent, ast.Call)
         and parent.args[:1] == [node]
         and evaluator.is_partial(module, parent)
     ):
-        callee = Partial(value, module, parent)
-        form, application = value_form(module, parent, "partial")
-        place = parent
-    else:
-        form, application = value_form(module, node, "")
+        callee, outer, how = Partial(value, module, parent), parent, "partial"
+    form, application = form_of(module, outer, how)
+    is_whole = how == "partial" or (how == "factory" and decorates(module, outer))
     subject = _subject(module, application, callee, evaluator)
     arguments, spread = _options(api, callee, module, application, evaluator)
     return Site(
         module=module,
-        span=module.span(place),
+        span=module.span(outer if is_whole else node),
         definition=api,
         form=form,
         reference=node,
@@ -239,11 +227,7 @@ def _context(module: Module, node: ast.AST) -> str:
 
 def sites_in(project: Project, module: Module) -> list[Site]:
     """Return the sites of one module."""
-    found = project.once(_found_sites)
-    if module not in found:
-        empty = module in project.without_sites
-        found[module] = [] if empty else find_sites(project, module)
-    return found[module]
+    return [] if module in project.without_sites else project.once(find_sites, module)
 
 
 def sites_of(project: Project) -> list[Site]:
@@ -273,15 +257,6 @@ def sites_with(project: Project, option: Option) -> list[Site]:
     """Return the sites that use an option."""
     shared = options_in(project, option.module)
     return list(dict.fromkeys(site for one, site in shared if one.value is option.value))
-
-
-def forget_sites(project: Project) -> None:
-    """Drop the sites found so far, because more Apis are known now."""
-    project.once(_found_sites).clear()
-
-
-def _found_sites(project: Project) -> dict[Module, list[Site]]:
-    return {}
 
 
 def wrapped_by(project: Project, site: Site) -> Values:

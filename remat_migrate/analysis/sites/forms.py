@@ -9,7 +9,7 @@ from ..names.scopes import Definition
 
 _FORMS: dict[type, str] = {
     **dict.fromkeys((ast.Call, ast.keyword), "argument"),
-    **dict.fromkeys((ast.Assign, ast.AnnAssign), "assigned"),
+    **dict.fromkeys((ast.Assign, ast.AnnAssign, ast.NamedExpr), "assigned"),
     **dict.fromkeys((ast.IfExp, ast.BoolOp), "conditional"),
     **dict.fromkeys((ast.List, ast.Tuple, ast.Set, ast.Dict), "container"),
     **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), "container"),
@@ -24,30 +24,20 @@ def decorates(module: Module, node: ast.expr) -> bool:
     return isinstance(holder, Definition) and node in holder.decorator_list
 
 
-def value_form(module: Module, node: ast.expr, how: str) -> tuple[str, ast.expr | None]:
-    """Return the form of an Api, or a partial of it, used as a value, and its application if it has
-    one.
+def form_of(module: Module, node: ast.expr, how: str) -> tuple[str, ast.expr | None]:
+    """Return the form of a site by the position of an expression, and its application, if any.
+
+    `how` says what the expression is: "applied", the call of an Api; "factory", a call that passes
+    only options; "partial"; or "", an Api by its name.
     """
     holder = module.parent(node)
     if decorates(module, node):
         return {"": "decorator", "partial": "decorator-partial"}.get(how, "decorator-factory"), node
     if isinstance(holder, ast.Call) and holder.func is node:
-        return "applied", holder
+        return "applied", node if how == "applied" else holder
+    if how == "applied":
+        return _FORMS.get(type(holder), "expression"), node
     if how == "partial":
         return "partial", None
-    if isinstance(holder, ast.Assign | ast.AnnAssign | ast.NamedExpr):
-        return "alias", None
-    return "reference", None
-
-
-def call_form(module: Module, call: ast.Call) -> str:
-    """Return the form of a call that applies an Api, by its position."""
-    node: ast.AST = call
-    holder = module.parent(call)
-    while isinstance(holder, ast.NamedExpr | ast.Starred | ast.Await):
-        node, holder = holder, module.parent(holder)
-    if isinstance(holder, ast.Call) and holder.func is node:
-        return "applied"
-    if isinstance(holder, Definition) and node in holder.decorator_list:
-        return "decorator-factory"
-    return _FORMS.get(type(holder), "expression")
+    is_alias = isinstance(holder, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+    return "alias" if is_alias else "reference", node if how == "factory" else None

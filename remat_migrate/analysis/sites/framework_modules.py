@@ -21,8 +21,7 @@ from ..names.mentions import last_name
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..project import Project
-from ..values.callees import underlying
-from ..values.evaluator import Evaluator, annotated_values, class_chain
+from ..values.evaluator import Evaluator, annotated_values, class_chain, project_bases
 from ..values.haiku_transforms import APPLY
 from ..values.values import (
     Applied,
@@ -35,6 +34,7 @@ from ..values.values import (
     Value,
     Wrapped,
     alternatives,
+    underlying,
 )
 from .passed_arguments import is_field
 
@@ -162,8 +162,7 @@ def holds_arrays(project: Project, cls: Value, depth: int = 4) -> bool:
         isinstance(statement, ast.AnnAssign)
         and statement.value is None
         and _is_of_arrays(project, owner.module, statement.annotation, depth)
-        for owner in class_chain(project.evaluator, cls)
-        if isinstance(owner, Class)
+        for owner in project_bases(project.evaluator, cls)
         for statement in owner.node.body
     )
 

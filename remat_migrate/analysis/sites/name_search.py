@@ -9,7 +9,7 @@ from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode, parameters
 from ..values.bind import call_order
-from ..values.callees import layers, targets_of, underlying
+from ..values.callees import targets_of
 from ..values.containers import elements
 from ..values.evaluator import Evaluator, class_attribute, class_chain, returned
 from ..values.values import (
@@ -27,6 +27,8 @@ from ..values.values import (
     Result,
     Value,
     Wrapped,
+    layers,
+    underlying,
 )
 from .site import Site
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
 from ..names.expected_failures import in_test
 from ..names.module import Module, Place
 from ..names.scopes import Definition, FunctionNode
 from ..project import Project
-from ..values.bind import default_of
 from ..values.callees import targets_of
 from ..values.classes import class_annotations, self_assignments
-from ..values.evaluator import class_chain
+from ..values.evaluator import declarations_of
 from ..values.values import (
     Class,
     Constant,
@@ -23,7 +21,7 @@ from ..values.values import (
     Values,
     union,
 )
-from .calls import passed_for, uses_of
+from .calls import passed_for
 
 # How many calls a value is followed back through.
 _DEPTH = 4
@@ -31,108 +29,90 @@ _DEPTH = 4
 _MOST_PLACES = 16
 
 
-@dataclass(eq=False, slots=True)
-class PassedArguments:
-    """The arguments of the calls in a project's modules, found on first use."""
+def resolved(project: Project, value: Value) -> Values:
+    """Return a value; for a parameter, what callers pass."""
+    return project.once(_resolved, value, 0)
 
-    project: Project
-    _resolved: dict[tuple[Parameter, int], Values] = field(default_factory=dict)
 
-    def resolved(self, value: Value, depth: int = 0) -> Values:
-        """Return a value; for a parameter, what callers pass."""
-        if not isinstance(value, Parameter) or depth > _DEPTH:
-            return frozenset((value,))
-        if (value, depth) not in self._resolved:
-            places = passed_for(self.project, value, loaded=True).places
-            found = union(
-                self.resolved(inner, depth + 1)
-                for module, expr in (places if len(places) <= _MOST_PLACES else ())
-                for inner in self.project.values(module, expr)
-            )
-            self._resolved[value, depth] = found or frozenset((value,))
-        return self._resolved[value, depth]
+def _resolved(project: Project, value: Value, depth: int) -> Values:
+    own = frozenset((value,))
+    if not isinstance(value, Parameter) or depth > _DEPTH:
+        return own
+    places = passed_for(project, value, loaded=True).places
+    passed = [project.values(*place) for place in (places if len(places) <= _MOST_PLACES else ())]
+    return union(project.once(_resolved, each, depth + 1) for each in union(passed)) or own
 
-    def numbers(self, module: Module, node: ast.expr | None) -> set[int] | None:
-        """Return the integers that an expression may be, as `constants` does."""
-        values = [constant.value for constant in self.constants(module, node) or ()]
-        numbers = {v for v in values if isinstance(v, int) and not isinstance(v, bool)}
-        return numbers if values and len(numbers) == len(values) else None
 
-    def constants(
-        self, module: Module, node: ast.expr | None, depth: int = 0
-    ) -> set[Constant] | None:
-        """Return the constants that an expression may be in this project; None if more is
-        possible.
-        """
-        places: list[Place] | None = None
-        match node:
-            case ast.Constant(value=value):
-                return {Constant(value)}
-            case _ if node is None or depth > _DEPTH or module.parent(node) is None:
-                return None  # without a parent, it is of another module, through a partial
-            case ast.IfExp(body=one, orelse=other):
-                places = [(module, one), (module, other)]
-            case ast.Name():
-                places = self._named(module, node)
-            case ast.Attribute():
-                places = self._stored(module, node)
-        found = [self.constants(*place, depth + 1) for place in places or ()]
-        known = [constants for constants in found if constants is not None]
-        return set().union(*known) if found and len(known) == len(found) else None
+def numbers(project: Project, module: Module, node: ast.expr | None) -> set[int] | None:
+    """Return the integers that an expression may be, as `constants` does."""
+    values = [constant.value for constant in constants(project, module, node) or ()]
+    found = {v for v in values if isinstance(v, int) and not isinstance(v, bool)}
+    return found if values and len(found) == len(values) else None
 
-    def _named(self, module: Module, node: ast.Name) -> list[Place] | None:
-        found: list[Place] = []
-        for binding in module.reaching(node):
-            if binding.kind == "assign" and binding.value is not None and not binding.path:
-                found.append((module, binding.value))
-            elif binding.kind == "parameter" and isinstance(binding.node, ast.arg):
-                function = binding.scope.node
-                assert isinstance(function, FunctionNode)
-                passed = self._received(module, function, binding.node)
-                if passed is None:
-                    return None
-                found += passed
-            else:
+
+def constants(
+    project: Project, module: Module, node: ast.expr | None, depth: int = 0
+) -> set[Constant] | None:
+    """Return the constants that an expression may be in this project; None if more is possible."""
+    places: list[Place] | None = None
+    match node:
+        case ast.Constant(value=value):
+            return {Constant(value)}
+        case _ if node is None or depth > _DEPTH or module.parent(node) is None:
+            return None  # without a parent, it is of another module, through a partial
+        case ast.IfExp(body=one, orelse=other):
+            places = [(module, one), (module, other)]
+        case ast.Name():
+            places = _named(project, module, node)
+        case ast.Attribute():
+            places = _stored(project, module, node)
+    found = [constants(project, *place, depth + 1) for place in places or ()]
+    known = [one for one in found if one is not None]
+    return set().union(*known) if found and len(known) == len(found) else None
+
+
+def _named(project: Project, module: Module, node: ast.Name) -> list[Place] | None:
+    found: list[Place] = []
+    for binding in module.reaching(node):
+        if binding.kind == "assign" and binding.value is not None and not binding.path:
+            found.append((module, binding.value))
+        elif binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+            function = binding.scope.node
+            assert isinstance(function, FunctionNode)
+            passed = passed_for(project, Parameter(module, function, binding.name), loaded=True)
+            if passed.unclear:
                 return None
-        return found
-
-    def _received(
-        self, module: Module, function: FunctionNode, parameter: ast.arg
-    ) -> list[Place] | None:
-        """Return what a parameter receives, by default or from calls outside of tests; None if a
-        call cannot be bound.
-        """
-        calls = uses_of(self.project, Function(module, function), loaded=True).passing
-        calls = [call for call in calls if not in_test(call.module, call.node)]
-        bound = [call.bound_to(function) for call in calls]
-        if any(arguments.unclear for arguments in bound):
+            outside_tests = [place for place in passed.places if not in_test(*place)]
+            found += outside_tests
+            if passed.default is not None and (passed.defaulted or not outside_tests):
+                found.append(passed.default)
+        else:
             return None
-        found = [
-            (call.module_of(value), value)
-            for call, arguments in zip(calls, bound, strict=True)
-            if (value := arguments.by_name.get(parameter.arg)) is not None
-        ]
-        default = default_of(function, parameter)
-        if default is not None and not 0 < len(calls) == len(found):
-            found.append((module, default))
-        return found
+    return found
 
-    def _stored(self, module: Module, node: ast.Attribute) -> list[Place] | None:
-        """Return what the methods of a class assign to an attribute of its instances."""
-        found: list[Place] = []
-        for value in self.project.values(module, node.value):
-            if not isinstance(value, Instance) or not isinstance(value.cls, Class):
-                return None
-            stored = self_assignments(value.cls.node).get(node.attr, ())
-            if not stored or node.attr in class_annotations(value.cls.node):
-                return None
-            found += ((value.cls.module, expression) for expression in stored)
-        return found
+
+def _stored(project: Project, module: Module, node: ast.Attribute) -> list[Place] | None:
+    """Return what the methods of a class assign to an attribute of its instances."""
+    found: list[Place] = []
+    for value in project.values(module, node.value):
+        if not isinstance(value, Instance) or not isinstance(value.cls, Class):
+            return None
+        stored = self_assignments(value.cls.node).get(node.attr, ())
+        if not stored or node.attr in class_annotations(value.cls.node):
+            return None
+        found += ((value.cls.module, expression) for expression in stored)
+    return found
+
+
+def attributes_of(project: Project, module: Module, node: ast.Attribute) -> Values:
+    """Return what an attribute denotes, of a parameter by what callers pass."""
+    owners = union(resolved(project, value) for value in project.values(module, node.value))
+    return union(project.evaluator.attribute(owner, node.attr) for owner in owners)
 
 
 def apply_functions(project: Project) -> Values:
     """Return what a project passes for `apply_fn=`; nothing if that is not always known."""
-    arguments, found = project.once(PassedArguments), set[Value]()
+    found: set[Value] = set()
     for module in project.mentioning(["apply_fn"]):
         for node in module.nodes:
             if not isinstance(node, ast.keyword) or node.arg != "apply_fn":
@@ -140,9 +120,7 @@ def apply_functions(project: Project) -> Values:
             values = project.values(module, node.value)
             if not values and isinstance(node.value, ast.Attribute):
                 # `model.apply` of a parameter
-                owners = union(map(arguments.resolved, project.values(module, node.value.value)))
-                attr = node.value.attr
-                values = union(project.evaluator.attribute(owner, attr) for owner in owners)
+                values = attributes_of(project, module, node.value)
             if not values:
                 return frozenset()
             found |= values
@@ -187,12 +165,7 @@ def candidates(
 
 def is_field(project: Project, module: Module, node: ast.expr) -> bool:
     """Return whether an expression is a field of an object, set by callers: `self.block_cls`."""
-    return isinstance(node, ast.Attribute) and any(
-        isinstance(owner, Class) and node.attr in class_annotations(owner.node)
-        for value in project.values(module, node.value)
-        if isinstance(value, Instance) and isinstance(value.cls, Class)
-        for owner in class_chain(project.evaluator, value.cls)
-    )
+    return any(True for _ in declarations_of(project.evaluator, module, node))
 
 
 def _defined(module: Module, node: Definition) -> Value:

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...codemod.changes import AddImport, Change, Code, ImportName, Insert
+from ...codemod.changes import AddImport, Change, Code, Insert
 from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import Binding, Scope
@@ -37,12 +37,7 @@ class Reference:
     @property
     def imports(self) -> Iterator[str]:
         """The new import as a statement."""
-        for change in self.changes:
-            match change:
-                case AddImport(statement=statement):
-                    yield statement
-                case ImportName(node=ast.ImportFrom() as node, name=name):
-                    yield f"from {'.' * node.level}{node.module or ''} import {name}"
+        yield from (c.statement for c in self.changes if isinstance(c, AddImport))
 
 
 def reference_to(
@@ -105,17 +100,13 @@ def is_used_elsewhere(project: Project, module: Module, name: str) -> bool:
 
 
 def _takes(project: Project, other: Module, module: Module, name: str) -> bool:
-    this = ModuleValue(module)
-    for node in other.nodes:
-        match node:
-            case ast.ImportFrom(names=names):
-                if any(alias.name in (name, "*") for alias in names):
-                    if this in project.evaluator.import_base(node, other):
-                        return True
-            case ast.Attribute(attr=attribute, value=value) if attribute == name:
-                if this in project.values(other, value):
-                    return True
-    return False
+    this, mentions = ModuleValue(module), find_mentions(other)
+    attributes = (*mentions.attributes.get(name, ()), *mentions.written.get(name, ()))
+    return any(this in project.values(other, node.value) for node in attributes) or any(
+        this in project.evaluator.import_base(node, other)
+        for node in mentions.imports
+        if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & {name, "*"}
+    )
 
 
 def _imports(module: Module, project: Project, qualified: str) -> Iterator[tuple[str, str]]:
@@ -187,7 +178,7 @@ def _owner(module: Module, name: str, at: ast.AST) -> Scope | None:
     while scope is not None:
         if name in scope.global_names:
             return module.scope_of(module.tree)
-        if name in scope.bound and (scope is inner or not scope.is_class):
+        if name in module.flow(scope).bound and (scope is inner or not scope.is_class):
             return scope
         scope = scope.parent
     return None
@@ -227,20 +218,10 @@ def _import_anew(
         statement = f"from {package} import {last}" + (f" as {name}" if name != last else "")
     if beside is not None:
         return Reference(text, (Insert(module, beside, (Code(statement),)),))
-    if text == last and (known := _import_from(module, package, at)) is not None:
-        return Reference(text, (ImportName(module, known, last),))
     in_function = module.enclosing_function(at) is not None
-    before = module.tree if in_function else module.top_level_statement(at)
+    statements = [node for node in (at, *module.ancestors(at)) if isinstance(node, ast.stmt)]
+    before = module.tree if in_function else statements[-1]
     return Reference(text, (AddImport(module, before, statement),))
-
-
-def _import_from(module: Module, package: str, at: ast.expr | ast.stmt) -> ast.ImportFrom | None:
-    """Return the first `from package import` at the top of a module, above a place."""
-    for node in module.tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module == package and not node.level:
-            if _position(node) < _position(at) and node.names[0].name != "*":
-                return node
-    return None
 
 
 def _is_free(module: Module, name: str, at: ast.AST) -> bool:
@@ -248,18 +229,12 @@ def _is_free(module: Module, name: str, at: ast.AST) -> bool:
     nothing.
     """
     root = module.scope_of(module.tree)
-    if name in root.bound or _owner(module, name, at) is not None:
+    if name in module.flow(root).bound or _owner(module, name, at) is not None:
         return False
     if _is_local_to_comprehension(module, name, at):
         return False
     # The name of a builtin, or from an `import *`, that is read somewhere.
-    return not any(
-        isinstance(node, ast.Name)
-        and node.id == name
-        and isinstance(node.ctx, ast.Load)
-        and not module.reaching(node)
-        for node in module.nodes
-    )
+    return all(map(module.reaching, find_mentions(module).names.get(name, ())))
 
 
 def _free_name(module: Module, last: str, top: str, at: ast.AST) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 
 from ..names.module import Module, once
 from ..project import Project
-from ..values.evaluator import class_chain
+from ..values.evaluator import project_bases
 from ..values.overrides import Overrides
 from ..values.values import Class
 
@@ -40,7 +40,7 @@ class Subclasses:
         return self._known[cls.node]
 
     def _find(self, cls: Class) -> set[Class]:
-        found: set[Class] = set()
+        found, evaluator = set[Class](), self._project.evaluator
         words, before = {cls.node.name}, set[str]()
         searched: dict[Module, None] = {cls.module: None}
         is_local = cls.module.enclosing_function(cls.node) is not None
@@ -49,17 +49,15 @@ class Subclasses:
             if not is_local:
                 searched |= dict.fromkeys(self._project.mentioning(sorted(words)))
             for module in searched:
-                own = [c for c in classes_with_bases(module) if self._inherits(c, cls)]
+                own = [
+                    sub
+                    for sub in classes_with_bases(module)
+                    if any(base.node is cls.node for base in project_bases(evaluator, sub)[1:])
+                ]
                 found.update(own)
                 words.update(c.node.name for c in own)
                 words.update(_other_names(module, before))
         return found
-
-    def _inherits(self, sub: Class, cls: Class) -> bool:
-        return sub.node is not cls.node and any(
-            isinstance(base, Class) and base.node is cls.node
-            for base in class_chain(self._project.evaluator, sub)
-        )
 
 
 @once

@@ -29,20 +29,12 @@ from ..project import Project
 from ..sites.calls import Call, Uses
 from ..sites.subclasses import overrides_of
 from ..values.bind import Arguments, bind_call, default_of, positional_parameters
-from ..values.callees import (
-    Target,
-    full_arguments,
-    is_frozen,
-    is_pytree,
-    receiver_of,
-    skipped,
-    underlying,
-)
+from ..values.callees import Target, full_arguments, is_frozen, is_pytree, receiver_of, skipped
 from ..values.classes import is_decorated
 from ..values.containers import elements
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
-from ..values.evaluator import annotated_values, class_chain, returned_expressions
+from ..values.evaluator import annotated_values, project_bases, returned_expressions
 from ..values.overrides import Overrides
 from ..values.static_fields import is_declared_static, is_static_field
 from ..values.values import (
@@ -59,8 +51,9 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    underlying,
 )
-from .argument_kinds import kinds_of
+from .argument_kinds import argument_kind, origins_of, parameter_kind
 
 BoundCalls = tuple[tuple[Call, Arguments], ...]
 Located = tuple[Module, ast.expr]
@@ -78,7 +71,7 @@ _OBJECT_RESULTS = frozenset(
 
 def project_needs(project: Project) -> Needs:
     """Return the parameters that must be concrete if no subclass overrides a method."""
-    return project.once(_needs)
+    return project.once(_needs, False)
 
 
 def needs_with_overrides(project: Project) -> Needs:
@@ -86,15 +79,11 @@ def needs_with_overrides(project: Project) -> Needs:
 
     This searches the project for subclasses, so fixes use it, but checks do not.
     """
-    return project.once(_needs_with_overrides)
+    return project.once(_needs, True)
 
 
-def _needs(project: Project) -> Needs:
-    return Needs(Overrides(project.evaluator))
-
-
-def _needs_with_overrides(project: Project) -> Needs:
-    return Needs(overrides_of(project))
+def _needs(project: Project, with_overrides: bool) -> Needs:
+    return Needs(overrides_of(project) if with_overrides else Overrides(project.evaluator))
 
 
 class _NumPyScalar:
@@ -137,6 +126,11 @@ class Argument:
         return default_of(self.target.function.node, self.parameter)
 
     @property
+    def defaults(self) -> list[Located]:
+        """The default with its module, if there is one."""
+        return [] if self.default is None else [(self.module, self.default)]
+
+    @property
     def annotated_kind(self) -> Kind:
         """What the annotation says of the kind of value."""
         return annotation_kind(self.parameter.annotation)
@@ -153,11 +147,6 @@ class Argument:
         """Whether the parameter is `*args` or `**kwargs`, whose items are arguments."""
         signature = self.target.function.node.args
         return self.parameter in (signature.vararg, signature.kwarg)
-
-    def is_itself(self, node: ast.expr) -> bool:
-        """Return whether an expression is the name of the parameter."""
-        bindings = self.module.reaching(node) if isinstance(node, ast.Name) else ()
-        return any(binding.node is self.parameter for binding in bindings)
 
     @property
     def is_self(self) -> bool:
@@ -202,15 +191,10 @@ class Argument:
         return found
 
     @property
-    def passed_but_none(self) -> list[Located]:
-        """The expressions that the calls pass, except for `None`, which says nothing."""
-        return [(module, expr) for module, expr in self.passed if not is_none(expr)]
-
-    @property
     def origins(self) -> Iterator[Located]:
         """What the calls pass, or where they pass on a parameter, what their callers pass."""
         for located in self.passed:
-            yield from kinds_of(self.project).origins(*located)
+            yield from origins_of(self.project, *located)
 
     def is_known(self, need: Need) -> bool:
         """Return whether a value that is needed is known though the argument is traced.
@@ -241,14 +225,14 @@ class Argument:
 
     @property
     def first_array(self) -> Located | None:
-        """The first array that a call passes."""
-        kinds = kinds_of(self.project)
-        return next((located for located in self.passed if kinds.of(*located) == "array"), None)
+        """The first array that a call passes, or the default if that is one."""
+        places = (*self.passed, *self.defaults)
+        return next((p for p in places if argument_kind(self.project, *p) == "array"), None)
 
     @property
     def kind(self) -> Kind:
         """The kind of what the calls pass."""
-        return join([kinds_of(self.project).of(*located) for located in self.passed])
+        return join([argument_kind(self.project, *located) for located in self.passed])
 
     @property
     def is_option(self) -> bool:
@@ -260,7 +244,7 @@ class Argument:
             return True
         if isinstance(default, ast.Name) and is_python_value(self.project, self.module, default):
             return True
-        passed = self.passed_but_none
+        passed = [(module, expr) for module, expr in self.passed if not is_none(expr)]
         return bool(passed) and all(is_python_value(self.project, *located) for located in passed)
 
     # -- what the function does with it
@@ -317,9 +301,7 @@ class Argument:
 
         If the function tests the type, one whose type is not known may be equal to another, too.
         """
-        places = list(self.origins)
-        if self.default is not None:
-            places.append((self.module, self.default))
+        places = [*self.origins, *self.defaults]
         types = [_types(self.project, *place) for place in places]
         if len({bool, int, float, _NumPyScalar} & set().union(*types)) > 1:
             return True
@@ -340,11 +322,13 @@ class Argument:
     def _is_passed_immutable(self) -> bool:
         if self._is_of_equal_types:
             return False
-        kinds = kinds_of(self.project)
         return not any(
-            kinds.of(*place) == "array"
+            argument_kind(self.project, *place) == "array"
             or any(_may_change(self.project, v) for v in _values_within(self.project, *place, 0))
-            or any(_is_mutable(v) for v in _values_within(self.project, *place))
+            or any(
+                isinstance(v, Container) and not isinstance(v.node, ast.Tuple)
+                for v in _values_within(self.project, *place)
+            )
             for place in self.passed
         )
 
@@ -358,10 +342,6 @@ def _may_change(project: Project, value: Value) -> bool:
     return isinstance(value, Instance | Result) or (
         isinstance(value, Bound) and isinstance(value.receiver, Instance)
     )
-
-
-def _is_mutable(value: Value) -> bool:
-    return isinstance(value, Container) and not isinstance(value.node, ast.Tuple)
 
 
 def is_none(expr: ast.expr) -> bool:
@@ -386,7 +366,7 @@ def is_python_value(project: Project, module: Module, node: ast.expr) -> bool:
         return True
     if isinstance(node, ast.Constant):
         return node.value is not None
-    return kinds_of(project).of(module, node) == "python"
+    return argument_kind(project, module, node) == "python"
 
 
 def is_array_use(project: Project, module: Module, node: ast.expr) -> bool:
@@ -458,11 +438,11 @@ def is_untraceable(argument: Argument) -> bool:
     The declaration, the default, and what callers pass on tell.
     """
     annotated, annotation = argument.annotated_instances, argument.parameter.annotation
+    shown = (*argument.passed, *argument.defaults)
     return (
         (annotation is not None and last_name(annotation) in _OBJECTS)
         or (bool(annotated) and all(_is_rejected(argument.project, v) for v in annotated))
-        or holds_objects(argument)
-        or _is_object_by_default(argument)
+        or any(_holds_object(argument.project, *place) for place in shown)
     )
 
 
@@ -470,12 +450,7 @@ def is_known_object(argument: Argument) -> bool:
     """Return whether calls, the annotation or the default show what such an argument is."""
     if argument.kind == "python" or argument.annotated_instances:
         return True
-    return _is_object_by_default(argument)
-
-
-def _is_object_by_default(argument: Argument) -> bool:
-    default = argument.default
-    return default is not None and _holds_object(argument.project, argument.module, default)
+    return any(_holds_object(argument.project, *place) for place in argument.defaults)
 
 
 def _is_rejected(project: Project, value: Value) -> bool:
@@ -506,11 +481,6 @@ def untraceable_result(project: Project, function: Function) -> ast.expr | None:
     return next((expr for expr in returned if _holds_object(project, function.module, expr)), None)
 
 
-def holds_objects(argument: Argument) -> bool:
-    """Return whether some call passes a function, a string, or an object, or a tree with one."""
-    return any(_holds_object(argument.project, *located) for located in argument.passed)
-
-
 def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
     return any(_is_rejected(project, value) for value in _values_within(project, module, expr))
 
@@ -522,7 +492,7 @@ def _values_within(
     callers pass on, too.
     """
     # `x = (x, y)` in a loop has no end.
-    for place in kinds_of(project).origins(module, expr, callers) if depth > 0 else ():
+    for place in origins_of(project, module, expr, callers) if depth > 0 else ():
         for value in project.values(*place):
             yield value
             if isinstance(value, Container):
@@ -535,8 +505,7 @@ def _has_object_field(project: Project, cls: Class) -> bool:
         isinstance(field, ast.AnnAssign)
         and any(last_name(n) in _OBJECTS for n in ast.walk(field.annotation))
         and not is_declared_static(field)
-        for owner in class_chain(project.evaluator, cls)
-        if isinstance(owner, Class)
+        for owner in project_bases(project.evaluator, cls)
         for field in owner.node.body
     )
 
@@ -550,7 +519,7 @@ def is_data(argument: Argument) -> bool:
     if argument.is_primary or is_computed_with(argument):
         return True
     return any(
-        _is_item(expr) or kinds_of(project).of(module, expr) == "array"
+        _is_item(expr) or argument_kind(project, module, expr) == "array"
         for module, expr in replace(argument, index=None).origins
     )
 
@@ -628,9 +597,8 @@ def may_be_option(argument: Argument, uses: Uses) -> bool:
     """
     if argument.annotated_instances or argument.is_left_out(uses):
         return False
-    kinds = kinds_of(argument.project)
     function = argument.target.function
-    declared = kinds.parameter(function.module, function.node, argument.parameter)
+    declared = parameter_kind(argument.project, function.module, function.node, argument.parameter)
     return "array" not in (declared, argument.kind) and not is_data(argument)
 
 

@@ -24,11 +24,11 @@ from ..needs.dependence_analysis import runs_at_compile_time
 from ..needs.need import ORDER
 from ..needs.needs import changes_in_place
 from ..project import Project
-from ..sites.passed_arguments import PassedArguments
+from ..sites.passed_arguments import resolved
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
-from ..values.callees import Target, layers, order, targets_of, underlying
+from ..values.callees import Target, targets_of
 from ..values.containers import sources
 from ..values.evaluator import class_chain
 from ..values.values import (
@@ -44,9 +44,12 @@ from ..values.values import (
     Result,
     Value,
     Values,
+    layers,
+    order,
+    underlying,
     union,
 )
-from .argument_kinds import kinds_of
+from .argument_kinds import argument_kind, origins_of
 from .arguments import project_needs
 
 # A variable: its module, the scope that binds it, and its name.
@@ -77,7 +80,7 @@ def changing_state(project: Project, target: Target, site: Site) -> Place | None
     passes it, and something other than code that runs once at import, or an initialiser, changes
     it.
     """
-    state = _state(project, target.function, target.owner)
+    state = project.once(_State, target.function, target.owner)
     return state.changing() or state.changing_in(_bound(project, site))
 
 
@@ -87,7 +90,7 @@ def leaking(project: Project, target: Target) -> Place | None:
 
     In a checkpoint the result is a tracer, which must not outlive the trace.
     """
-    state = _state(project, target.function, target.owner)
+    state = project.once(_State, target.function, target.owner)
     for function, owner in state.reached:
         module, node = function.module, function.node
         kept = [*state.stored_outside(function, owner)]
@@ -103,7 +106,7 @@ def leaking(project: Project, target: Target) -> Place | None:
         for part in kept:
             bindings = module.reaching(part) if isinstance(part, ast.Name) else ()
             sources = [part, *(b.value for b in bindings if b.value is not None)]
-            if kinds_of(project).of(module, part) != "python" and not any(
+            if argument_kind(project, module, part) != "python" and not any(
                 runs_at_compile_time(module, source) for source in sources
             ):
                 return module, part
@@ -125,24 +128,12 @@ def _bound(project: Project, site: Site) -> Iterator[Place]:
                     yield layer.module, argument
 
 
-def _state(project: Project, function: Function, owner: Class | None) -> _State:
-    known = project.once(_known_states)
-    if (function, owner) not in known:
-        known[function, owner] = _State(project, function, owner)
-    return known[function, owner]
-
-
-def _known_states(_: Project) -> dict[_Reached, _State]:
-    return {}
-
-
 class _State:
     """The outside state that one function, and those that it calls, read or change."""
 
     def __init__(self, project: Project, function: Function, owner: Class | None) -> None:
         self.project = project
         self.evaluator = project.evaluator
-        self._arguments = project.once(PassedArguments)
         self.reached = self._follow((function, owner))
         self.nodes = {
             node
@@ -217,7 +208,7 @@ class _State:
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
             return
         callees = overrides_of(self.project).callees(function.module, node, owner)
-        values = union(map(self._arguments.resolved, callees.values))
+        values = union(resolved(self.project, value) for value in callees.values)
         outside = self._is_outside(function, owner, node)
         above = function.module.parent(node)
         is_called = isinstance(above, ast.Call) and above.func is node
@@ -276,9 +267,9 @@ class _State:
                 return True
         if not isinstance(above, ast.Call) or above.func is not node:
             is_read = not all(map(_is_library, self.project.values(module, node)))
-        for place in kinds_of(self.project).origins(module, node):
+        for place in origins_of(self.project, module, node):
             line = since if place == (module, node) else place[1].lineno
-            for variable in self._variables(*place):
+            for variable in _variables(self.project, *place):
                 owner, scope, name = variable
                 is_object = any(b.kind not in _DEFINITIONS for b in owner.visible(name, scope))
                 if self._is_rebound(variable):
@@ -286,29 +277,6 @@ class _State:
                 if (is_object or is_read) and self._is_changed(variable, line):
                     return True
         return False
-
-    def _variables(self, module: Module, node: ast.expr) -> set[_Variable]:
-        """Return the project's variables that a name, or an attribute of a module, denotes."""
-        found: set[_Variable] = set()
-        pending: list[_Variable] = []
-        if isinstance(node, ast.Name):
-            for binding in module.reaching(node):
-                is_global = node.id in binding.scope.global_names
-                scope = module.scope_of(module.tree) if is_global else binding.scope
-                pending.append((module, scope, node.id))
-        elif isinstance(node, ast.Attribute):
-            pending += _exported(self.project.values(module, node.value), node.attr)
-        while pending:
-            variable = owner, scope, name = pending.pop()
-            if variable in found or not owner.is_own:
-                continue
-            found.add(variable)
-            for binding in owner.visible(name, scope):
-                statement = binding.statement
-                if isinstance(statement, ast.ImportFrom) and isinstance(binding.node, ast.alias):
-                    bases = self.evaluator.import_base(statement, owner)
-                    pending += _exported(bases, binding.node.name)
-        return found
 
     def _is_rebound(self, variable: _Variable) -> bool:
         """Return whether a function or another module assigns to a variable."""
@@ -349,7 +317,7 @@ class _State:
     def _is_changed(self, variable: _Variable, since: int) -> bool:
         """Return whether the object that a variable holds changes, if local, after a line."""
         _, scope, _ = variable
-        for user, use in self._changing_uses(variable):
+        for user, use in self.project.once(_changing_uses, variable):
             around = user.enclosing_function(use)
             if around in self.nodes:
                 return True
@@ -358,68 +326,6 @@ class _State:
                     return True
             elif around is not scope.node or use.lineno > since:
                 return True
-        return False
-
-    def _changing_uses(self, variable: _Variable) -> list[Place]:
-        """Return the uses of a variable in the project that change its object."""
-        known = self.project.once(_known_changes)
-        if variable not in known:
-            owner, scope, name = variable
-            modules = self.project.mentioning([name]) if scope.parent is None else [owner]
-            known[variable] = [
-                (module, node)
-                for module in modules
-                for alias in (name, *find_mentions(module).renamed.get(name, ()))
-                for node in find_mentions(module).reads(alias)
-                if variable in self._variables(module, node) and self._changes(module, node, set())
-            ]
-        return known[variable]
-
-    def _changes(self, module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
-        """Return whether a use of an object changes it, or something in it."""
-        if node in seen:
-            return False
-        seen.add(node)
-        if node in _changed_in_place(module):
-            return True
-        match above := module.argument_holder(node):
-            case ast.Attribute(value=base) | ast.Subscript(value=base) if base is node:
-                return not isinstance(above.ctx, ast.Load) or self._changes(module, above, seen)
-            case ast.Call(func=ast.Name("vars"), args=[_]):
-                return self._changes(module, above, seen)
-            case ast.Call():
-                return self._call_changes(module, above, node)
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
-                reads = reads_of(module, name, above)
-                return any(self._changes(module, use, seen) for use in reads)
-        return False
-
-    def _call_changes(self, module: Module, call: ast.Call, node: ast.expr) -> bool:
-        """Return whether a call changes what is passed to it, or the object whose method it is."""
-        if any(keyword.arg == "out" and keyword.value is node for keyword in call.keywords):
-            return True
-        values = self.project.values(module, call.func)
-        if isinstance(module.parent(call), ast.Expr):  # It is called for its effect.
-            is_unseen = all(isinstance(v, Bound) and isinstance(v.func, External) for v in values)
-            if is_unseen and last_name(call.func) not in _QUIET_METHODS:
-                passed = self.project.values(module, node)
-                return not passed or any(not isinstance(value, Constant) for value in passed)
-            if any(isinstance(v, External) and v.name.startswith(_CHANGING) for v in values):
-                return True
-        for value in values:
-            for target in targets_of(self.evaluator, value):
-                function = target.function
-                if getattr(function.node, "name", "") in _INITIALISERS:
-                    continue
-                bound = bind_call(function.node, call.args, call.keywords, target.skip).by_name
-                own = positional_parameters(function.node)[: target.skip]
-                names = {name for name, expr in bound.items() if expr is node}
-                names.update(p.arg for p in own if node is call.func)
-                if names and any(
-                    need.changed and need.parameter in names and need.reason != ORDER
-                    for need in project_needs(self.project).of(function, target.owner)
-                ):
-                    return True
         return False
 
     def _runs_later(self, module: Module, node: ast.AST) -> bool:
@@ -464,7 +370,7 @@ class _State:
         is_called = isinstance(above, ast.Call) and above.func is node
         return any(
             getattr(user.enclosing_function(use), "name", "") not in _INITIALISERS
-            and (not isinstance(use.ctx, ast.Load) or self._changes(user, use, set()))
+            and (not isinstance(use.ctx, ast.Load) or _changes(self.project, user, use, set()))
             and _may_get_instances(self.project, user.source.path, module.source.path)
             and self._runs_later(user, use)
             for user in self.project.mentioning([node.attr])
@@ -473,6 +379,92 @@ class _State:
                 *(() if is_called else find_mentions(user).attributes.get(node.attr, ())),
             )
         )
+
+
+def _variables(project: Project, module: Module, node: ast.expr) -> set[_Variable]:
+    """Return the project's variables that a name, or an attribute of a module, denotes."""
+    found: set[_Variable] = set()
+    pending: list[_Variable] = []
+    if isinstance(node, ast.Name):
+        for binding in module.reaching(node):
+            is_global = node.id in binding.scope.global_names
+            scope = module.scope_of(module.tree) if is_global else binding.scope
+            pending.append((module, scope, node.id))
+    elif isinstance(node, ast.Attribute):
+        pending += _exported(project.values(module, node.value), node.attr)
+    while pending:
+        variable = owner, scope, name = pending.pop()
+        if variable in found or not owner.is_own:
+            continue
+        found.add(variable)
+        for binding in owner.visible(name, scope):
+            statement = binding.statement
+            if isinstance(statement, ast.ImportFrom) and isinstance(binding.node, ast.alias):
+                bases = project.evaluator.import_base(statement, owner)
+                pending += _exported(bases, binding.node.name)
+    return found
+
+
+def _changing_uses(project: Project, variable: _Variable) -> list[Place]:
+    """Return the uses of a variable in the project that change its object."""
+    owner, scope, name = variable
+    modules = project.mentioning([name]) if scope.parent is None else [owner]
+    return [
+        (module, node)
+        for module in modules
+        for alias in (name, *find_mentions(module).renamed.get(name, ()))
+        for node in find_mentions(module).reads(alias)
+        if variable in _variables(project, module, node) and _changes(project, module, node, set())
+    ]
+
+
+def _changes(project: Project, module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
+    """Return whether a use of an object changes it, or something in it."""
+    if node in seen:
+        return False
+    seen.add(node)
+    if node in _changed_in_place(module):
+        return True
+    match above := module.argument_holder(node):
+        case ast.Attribute(value=base) | ast.Subscript(value=base) if base is node:
+            return not isinstance(above.ctx, ast.Load) or _changes(project, module, above, seen)
+        case ast.Call(func=ast.Name("vars"), args=[_]):
+            return _changes(project, module, above, seen)
+        case ast.Call():
+            return _call_changes(project, module, above, node)
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
+            reads = reads_of(module, name, above)
+            return any(_changes(project, module, use, seen) for use in reads)
+    return False
+
+
+def _call_changes(project: Project, module: Module, call: ast.Call, node: ast.expr) -> bool:
+    """Return whether a call changes what is passed to it, or the object whose method it is."""
+    if any(keyword.arg == "out" and keyword.value is node for keyword in call.keywords):
+        return True
+    values = project.values(module, call.func)
+    if isinstance(module.parent(call), ast.Expr):  # It is called for its effect.
+        is_unseen = all(isinstance(v, Bound) and isinstance(v.func, External) for v in values)
+        if is_unseen and last_name(call.func) not in _QUIET_METHODS:
+            passed = project.values(module, node)
+            return not passed or any(not isinstance(value, Constant) for value in passed)
+        if any(isinstance(v, External) and v.name.startswith(_CHANGING) for v in values):
+            return True
+    for value in values:
+        for target in targets_of(project.evaluator, value):
+            function = target.function
+            if getattr(function.node, "name", "") in _INITIALISERS:
+                continue
+            bound = bind_call(function.node, call.args, call.keywords, target.skip).by_name
+            own = positional_parameters(function.node)[: target.skip]
+            names = {name for name, expr in bound.items() if expr is node}
+            names.update(p.arg for p in own if node is call.func)
+            if names and any(
+                need.changed and need.parameter in names and need.reason != ORDER
+                for need in project_needs(project).of(function, target.owner)
+            ):
+                return True
+    return False
 
 
 def _may_get_instances(project: Project, user: Path, home: Path) -> bool:
@@ -546,7 +538,3 @@ def is_repeated(module: Module, binding: Binding) -> bool:
         and module.scope_at(around) is binding.scope
         for around in (binding.node, *module.ancestors(binding.node))
     )
-
-
-def _known_changes(project: Project) -> dict[_Variable, list[Place]]:
-    return {}

@@ -15,7 +15,6 @@ from ..sites.site import Site
 from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen
 from ..values.declarations import Kind, default_kind
-from .argument_kinds import kinds_of
 from .arguments import (
     Argument,
     Located,
@@ -154,7 +153,7 @@ class _Decision:
             if self.site.definition.modules == "nnx":
                 changes = []
             elif argument.is_variadic:  # a container that is made for each call
-                changes = [n for n in changes if not argument.is_itself(n.node)]
+                changes = [n for n in changes if n.node not in argument.uses]
             if changes and any(need.stored for need in changes):
                 self.obstacle = self.obstacle or _stored_obstacle(argument, changes)
             elif changes:
@@ -179,9 +178,7 @@ class _Decision:
         kind = part.kind
         if kind == "unknown" and self._is_object(part):
             kind = "python"
-        problem = _obstacle(
-            part, kind, part.first_array or _array_default(part), certain, self.uses
-        )
+        problem = _obstacle(part, kind, part.first_array, certain, self.uses)
         if problem is None:
             # Nothing is computed at compile time for the sake of what may be traced.
             self._require(part, certain or (needs if sure else ()), sure)
@@ -309,13 +306,6 @@ def _obstacle(
             "the result is also computed from it",
         )
     return None
-
-
-def _array_default(argument: Argument) -> Located | None:
-    default = argument.default
-    if default is None or kinds_of(argument.project).of(argument.module, default) != "array":
-        return None
-    return argument.module, default
 
 
 def result_obstacle(need: Need) -> Obstacle:

@@ -17,9 +17,9 @@ from ..sites.passed_arguments import candidates, is_field
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import call_order, default_of
-from ..values.callees import Target, layers, targets_of
+from ..values.callees import Target, targets_of
 from ..values.overrides import Callees
-from ..values.values import Applied, Bound, External, Instance, Parameter, Value, Wrapped
+from ..values.values import Applied, Bound, External, Instance, Parameter, Value, Wrapped, layers
 from .required_arguments import statics_of_target
 from .statics import Obstacle, Required, Statics, static_indices
 
@@ -34,7 +34,8 @@ def find_statics(project: Project, site: Site) -> Statics:
         reason = f"a decorator between the checkpoint and the function {label}"
         obstacle = unknown_obstacle(reason, changing.module, changing.node, label)
         return Statics(None, uses=uses, obstacle=obstacle)
-    held = is_held(project, site, values)
+    # Callers choose what a field or a parameter holds.
+    held = wraps_field(project, site) or any(isinstance(v, Parameter) for v in values)
     callees = Callees(frozenset(values))
     if site.subject is not None and isinstance(site.subject[1], ast.expr):
         if held:
@@ -52,7 +53,8 @@ def find_statics(project: Project, site: Site) -> Statics:
         for t in targets_of(project.evaluator, v)
     }
     if not by_function:
-        known = takes_arrays_alone(values, uses)
+        # Code of libraries that the calls pass nothing but arrays.
+        known = values and all(_is_layer(v) or _is_array_function(v, uses) for v in values)
         obstacle = unseen_target_obstacle(site)
         if all(isinstance(v, External) and needs_of(v.name) for v in values):
             reason = (
@@ -172,11 +174,6 @@ def wraps_field(project: Project, site: Site) -> bool:
     return isinstance(node, ast.expr) and is_field(project, module, node)
 
 
-def is_held(project: Project, site: Site, values: list[Value]) -> bool:
-    """Return whether callers choose the target: a field or a parameter holds it."""
-    return wraps_field(project, site) or any(isinstance(v, Parameter) for v in values)
-
-
 def changing_decorator(values: list[Value]) -> Wrapped | None:
     """Return a decorator under the checkpoint that may change the function's arguments."""
     for value in values:
@@ -186,11 +183,6 @@ def changing_decorator(values: list[Value]) -> Wrapped | None:
             if isinstance(layer, Wrapped) and layer.how == "?":
                 return layer
     return None
-
-
-def takes_arrays_alone(values: list[Value], uses: Uses) -> bool:
-    """Return whether a site wraps code of libraries that the calls pass nothing but arrays."""
-    return bool(values) and all(_is_layer(v) or _is_array_function(v, uses) for v in values)
 
 
 def _is_layer(value: Value) -> bool:

@@ -20,8 +20,8 @@ from ..sites.calls import Call, uses_of
 from ..sites.find_sites import sites_of, wrapped_by
 from ..sites.site import Option, Site
 from ..values.bind import positional_parameters
-from ..values.callees import Target, layers, targets_of
-from ..values.values import Constant, Container, Instance, Value, Wrapped
+from ..values.callees import Target, targets_of
+from ..values.values import Constant, Container, Instance, Value, Wrapped, layers
 from .arguments import BoundCalls
 from .static_arguments import changing_decorator, place_of, wraps_field
 from .statics import bind_use, counted_position

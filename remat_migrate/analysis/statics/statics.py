@@ -10,7 +10,7 @@ from ...libraries.apis import Api
 from ..names.module import Module, Place
 from ..needs.dependence import Key
 from ..needs.need import Need
-from ..sites.calls import Call, Escape, Uses
+from ..sites.calls import Call, Uses
 from ..sites.site import Site
 from ..values.bind import Arguments, bind_call, positional_parameters
 from ..values.callees import Target
@@ -95,11 +95,6 @@ class Statics:
     def computed(self) -> list[Need]:
         """The needs of results that must be computed at compile time."""
         return [*(need for r in self.required for need in r.needs), *self.results]
-
-    @property
-    def escapes(self) -> list[Escape]:
-        """Where the wrapped function escapes the analysis."""
-        return self.uses.escapes
 
 
 def bind_use(site: Site, target: Target, call: Call) -> Arguments:

@@ -22,7 +22,7 @@ from ..sites.site import Site
 from ..values.callees import Target
 from ..values.declarations import default_kind
 from ..values.values import Constant, Container, Parameter, Value
-from .argument_kinds import kinds_of
+from .argument_kinds import argument_kind, origins_of
 from .arguments import Argument, project_needs
 from .required_arguments import closed_parameters
 from .static_options import StaticSite, static_site
@@ -139,7 +139,7 @@ def _string(static: StaticSite, argument: Argument) -> TracedNeed | None:
         if any(d.parameter == argument.name for d in results):
             return None
     for call, expr in static.passed(argument.name):
-        origins = kinds_of(project).origins(call.module, expr) if call.own else ()
+        origins = origins_of(project, call.module, expr) if call.own else ()
         passed = [project.values(*origin) for origin in origins]
         if passed and all(values and all(map(_is_string, values)) for values in passed):
             need = Need(argument.name, None, call.module, expr, _STRING)
@@ -180,7 +180,7 @@ def _passed(
         return "python", True
     if values and all(isinstance(v, Constant) for v in values):
         return "python", True
-    kind = kinds_of(argument.project).of(module, expr)
+    kind = argument_kind(argument.project, module, expr)
     if kind == "array":
         return "array", False
     declared = "python" in (argument.annotated_kind, default_kind(argument.default))

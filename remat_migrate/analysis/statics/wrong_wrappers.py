@@ -25,8 +25,7 @@ from ..sites.framework_modules import (
     module_kind,
 )
 from ..sites.site import Site
-from ..values.callees import underlying
-from ..values.values import Class, External, Function, Value
+from ..values.values import Class, External, Function, Value, underlying
 from .static_options import static_site
 
 Fault = Literal["linen-instance", "linen-method", "haiku", "equinox"]

@@ -96,6 +96,19 @@ def with_partials(
     return args, keywords
 
 
+def argument(
+    args: Sequence[ast.expr],
+    keywords: Sequence[ast.keyword],
+    name: str,
+    position: int | None,
+) -> ast.expr | None:
+    """Return the argument of a call for a parameter."""
+    for keyword in keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return args[position] if position is not None and position < len(args) else None
+
+
 def call_order(function: FunctionNode) -> tuple[tuple[str, str], ...]:
     """Return the names and defaults of positional parameters, which positional calls depend on."""
     return tuple(

@@ -21,6 +21,7 @@ from .values import (
     Partial,
     Value,
     Wrapped,
+    layers,
 )
 
 
@@ -88,12 +89,12 @@ def applied_module(value: Value) -> tuple[Instance, int] | None:
     return None
 
 
-def body_positions(evaluator: Evaluator, module: Module, call: ast.Call) -> tuple[int, ...]:
-    """Return the positions of the bodies in a call of a JAX loop; none for other calls."""
-    for value in evaluator.values(module, call.func):
-        if isinstance(value, External) and value.name in TRACED_BODIES:
-            return TRACED_BODIES[value.name]
-    return ()
+def bodies_of(evaluator: Evaluator, module: Module, call: ast.Call) -> list[ast.expr]:
+    """Return the arguments of a call of a JAX loop that are its bodies; none for other calls."""
+    values = evaluator.values(module, call.func)
+    names = (v.name for v in values if isinstance(v, External) and v.name in TRACED_BODIES)
+    positions = TRACED_BODIES.get(next(names, ""), ())
+    return [body for position in positions for body in call.args[position : position + 1]]
 
 
 def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
@@ -169,35 +170,6 @@ def receiver_of(value: Value | None) -> Class | None:
     """Return the class of the object that a method is bound to."""
     bound = (layer.receiver for layer in layers(value) if isinstance(layer, Bound))
     return next((cls for cls in map(class_of, bound) if cls is not None), None)
-
-
-def layers(value: Value | None) -> Iterator[Value]:
-    """Yield a value and what it wraps, outermost first: checkpoints, transforms, partials."""
-    while value is not None:
-        yield value
-        match value:
-            case Applied(target=inner) | Wrapped(func=inner) | Partial(func=inner):
-                value = inner
-            case Bound(func=inner):
-                value = inner
-            case _:
-                return
-
-
-def underlying(value: Value | None) -> Value | None:
-    """Return the function that calling a value runs in the end, or the class that it
-    instantiates.
-    """
-    *_, last = layers(value) if value is not None else (None,)
-    return None if isinstance(last, Applied) else last  # what a last Applied wraps is not seen
-
-
-def order(value: Value) -> tuple[str, str, int, int]:
-    """Return a reproducible sort key for values."""
-    inner = underlying(value)
-    if isinstance(inner, Function | Class):
-        return type(value).__name__, *inner.module.position(inner.node)
-    return type(value).__name__, getattr(inner, "name", ""), 0, 0
 
 
 def skipped(value: Value | None) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from ..names.mentions import find_mentions, last_name
-from ..names.module import Module, Place, once
+from ..names.module import Module, Place
 from ..names.scopes import Binding
 from .values import Container, alternatives
 
@@ -197,20 +197,25 @@ class Stored:
     way: Literal["item", "attribute", "added", "spread"]
 
 
-@once
-def _known_stores(module: Module) -> dict[ast.AST, dict[str, list[Stored]]]:
-    return {}
-
-
-def stores_in(module: Module, within: ast.AST) -> Mapping[str, Sequence[Stored]]:
+@lru_cache(maxsize=4096)
+def stores_in(within: ast.AST) -> Mapping[str, Sequence[Stored]]:
     """Return what a scope stores in objects, by the dump of how it reads each."""
-    known = _known_stores(module)
-    if within not in known:
-        found = known[within] = {}
-        for node in ast.walk(within):
-            for one in _stores_at(node):
-                found.setdefault(ast.dump(one.owner), []).append(one)
-    return known[within]
+    found: dict[str, list[Stored]] = {}
+    for node in ast.walk(within):
+        for one in _stores_at(node):
+            found.setdefault(ast.dump(one.owner), []).append(one)
+    return found
+
+
+def stored_in(
+    module: Module, within: ast.AST, name: ast.Name, bindings: Collection[Binding]
+) -> Iterator[Stored]:
+    """Yield what a scope stores in the object that one of some bindings gives a name."""
+    stores = stores_in(within)
+    for one in stores.get(ast.dump(name), ()) if stores else ():
+        assert isinstance(one.owner, ast.Name)
+        if not module.reaching(one.owner).isdisjoint(bindings):
+            yield one
 
 
 def _stores_at(node: ast.AST) -> Iterator[Stored]:
@@ -277,7 +282,7 @@ def _entries(module: Module, literal: ast.Dict) -> Iterator[tuple[ast.expr | Non
 
 def _stored(module: Module, literal: ast.expr) -> Sequence[Stored]:
     shown, within = _name_of(module, literal)
-    return () if within is None else stores_in(module, within).get(shown, ())
+    return () if within is None else stores_in(within).get(shown, ())
 
 
 def _target_of(module: Module, literal: ast.expr) -> ast.expr | None:

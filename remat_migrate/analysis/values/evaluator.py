@@ -12,7 +12,7 @@ import builtins
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from ...errors import BoundReached
 from ...libraries.apis import (
@@ -54,6 +54,9 @@ from .values import (
     Wrapped,
     alternatives,
     around,
+    layers,
+    order,
+    underlying,
     union,
 )
 
@@ -308,20 +311,12 @@ class Evaluator:
 
     def _declared_elements(self, module: Module, node: ast.expr) -> Values:
         """Return the elements of a field that a class declares as a list of objects."""
-        if not isinstance(node, ast.Attribute):
-            return NOTHING
         found: set[Value] = set()
-        for holder in self.values(module, node.value):
-            match holder:
-                case Instance(cls=Class() as cls):
-                    owners = [c for c in class_chain(self, cls) if isinstance(c, Class)]
-                case _:
-                    continue
-            for owner in owners:
-                match class_annotations(owner.node).get(node.attr):
-                    case ast.Subscript(value=of, slice=inner) if last_name(of) in _SEQUENCES:
-                        part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
-                        found |= annotated_values(self, owner.module, part)
+        for owner, annotation in declarations_of(self, module, node):
+            match annotation:
+                case ast.Subscript(value=of, slice=inner) if last_name(of) in _SEQUENCES:
+                    part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
+                    found |= annotated_values(self, owner.module, part)
         return frozenset(found)
 
     def _class(self, module: Module, node: ast.ClassDef) -> Values:
@@ -512,9 +507,9 @@ def annotated_values(ev: Evaluator, module: Module, annotation: ast.expr) -> Val
 
 def _instances(values: Values) -> Values:
     """Return instances of some classes, or of their subclasses."""
-    layers = {v for v in values if isinstance(v, External) and v.name.startswith("equinox.nn.")}
+    library = {v for v in values if isinstance(v, External) and v.name.startswith("equinox.nn.")}
     classes = {replace(v, exact=False) for v in values if isinstance(v, Class)}
-    return frozenset(map(Instance, layers | classes))
+    return frozenset(map(Instance, library | classes))
 
 
 # -- classes
@@ -530,14 +525,32 @@ def class_chain(ev: Evaluator, cls: Class) -> Sequence[Value]:
     return (exact, *ev.ask(exact))
 
 
+def project_bases(ev: Evaluator, cls: Class) -> list[Class]:
+    """Return a class and its bases in the project, in method resolution order."""
+    return [base for base in class_chain(ev, cls) if isinstance(base, Class)]
+
+
+def declarations_of(
+    ev: Evaluator, module: Module, node: ast.expr
+) -> Iterator[tuple[Class, ast.expr]]:
+    """Yield the annotations of a field such as `self.block_cls`, each with its class."""
+    if not isinstance(node, ast.Attribute):
+        return
+    for value in ev.values(module, node.value):
+        if isinstance(value, Instance) and isinstance(value.cls, Class):
+            for owner in project_bases(ev, value.cls):
+                if (annotation := class_annotations(owner.node).get(node.attr)) is not None:
+                    yield owner, annotation
+
+
 def bases_in_order(ev: Evaluator, cls: Class) -> tuple[Value, ...]:
     """Return the bases of a class in method resolution order, as `class_chain` does."""
     bases = _bases(ev, cls)
     orders = [class_chain(ev, b) if isinstance(b, Class) else (b,) for b in bases]
-    order = tuple(v for v in _merged([*orders, bases]) if v != cls)
-    if len(order) > _MOST_BASES:
+    found = tuple(v for v in _merged([*orders, bases]) if v != cls)
+    if len(found) > _MOST_BASES:
         raise BoundReached(f"a class inherits from more than {_MOST_BASES} others")
-    return order
+    return found
 
 
 def _bases(ev: Evaluator, cls: Class) -> list[Value]:
@@ -548,7 +561,7 @@ def _bases(ev: Evaluator, cls: Class) -> list[Value]:
     for base in cls.node.bases:
         inner = base.value if isinstance(base, ast.Subscript) else base
         # More than one only if a name has several bindings.
-        for value in sorted(map(_lifted, ev.values(cls.module, inner)), key=_class_place):
+        for value in map(underlying, sorted(ev.values(cls.module, inner), key=order)):
             if isinstance(value, Class):
                 found[replace(value, exact=True)] = None
             elif isinstance(value, External):
@@ -556,40 +569,24 @@ def _bases(ev: Evaluator, cls: Class) -> list[Value]:
     return list(found)
 
 
-def _lifted(value: Value) -> Value:
-    while isinstance(value, Applied | Wrapped):
-        if (inner := value.target if isinstance(value, Applied) else value.func) is None:
-            break
-        value = inner
-    return value
-
-
-def _class_place(value: Value) -> tuple[str, int]:
-    if isinstance(value, Class):
-        return str(value.module.source.path), value.node.lineno
-    return getattr(value, "name", ""), 0
-
-
-def _merged(orders: Sequence[Sequence[Value]]) -> Iterator[Value]:
-    """Merge the orders of some bases by C3; if they contradict one another, return the first."""
-    # How many orders have a class behind their first; those behind `at` are left.
-    behind = Counter(v for order in orders for v in order[1:])
-    left, at = [order for order in orders if order], [0] * len(orders)
-    done: set[Value] = set()
-    while left:
-        heads = [order[i] for order, i in zip(left, at, strict=False)]
-        first = next((head for head in heads if not behind[head]), heads[0])
-        yield first
-        done.add(first)
-        rest: list[tuple[Sequence[Value], int]] = []
-        for order, i in zip(left, at, strict=False):
-            while i < len(order) and order[i] in done:
-                i += 1
-                if i < len(order):
-                    behind[order[i]] -= 1
-            if i < len(order):
-                rest.append((order, i))
-        left, at = [order for order, _ in rest], [i for _, i in rest]
+def _merged(orders: Sequence[Sequence[Value]]) -> Sequence[Value]:
+    """Merge the orders of some bases by C3; if they contradict one another, return one after the
+    other.
+    """
+    left = [[*reversed(each)] for each in orders]
+    # How many orders have a class behind their first.
+    behind = Counter(v for each in left for v in each[:-1])
+    found: list[Value] = []
+    while left := [each for each in left if each]:
+        first = next((each[-1] for each in left if not behind[each[-1]]), None)
+        if first is None:
+            return tuple(dict.fromkeys(v for each in orders for v in each))
+        found.append(first)
+        for each in left:
+            if each[-1] == first:
+                each.pop()
+                behind.subtract(each[-1:])
+    return found
 
 
 def class_attribute(ev: Evaluator, cls: Class, name: str, receiver: Instance | None) -> Values:
@@ -808,7 +805,7 @@ def _returned_to(
         return found
     bound = bind_call(function.node, node.args, node.keywords, skip)
     swap = {(function.node, name): ev.values(module, expr) for name, expr in bound.by_name.items()}
-    return substitute(ev, found, swap)
+    return union(substitute(value, swap) for value in found)
 
 
 def returned(ev: Evaluator, function: Function) -> Values:
@@ -816,30 +813,19 @@ def returned(ev: Evaluator, function: Function) -> Values:
     return frozenset(ev.ask(function))
 
 
-def substitute(ev: Evaluator, values: Values, swap: Substitution) -> Values:
-    """Return `values` with parameters replaced by arguments."""
-    found: set[Value] = set()
-    for value in values:
-        match value:
-            case Parameter(function=function, name=name):
-                found |= swap.get((function, name), frozenset((value,)))
-            case Applied(target=target) if target is not None:
-                inner = substitute(ev, frozenset((target,)), swap)
-                found |= around(value.node, inner, partial(_with_target, value)) or {value}
-            case Wrapped(func=func, node=node) | Partial(func=func, call=node):
-                inner = substitute(ev, frozenset((func,)), swap)
-                found |= around(node, inner, partial(_with_function, value))
-            case _:
-                found.add(value)
-    return frozenset(found)
-
-
-def _with_target(applied: Applied, target: Value) -> Applied:
-    return replace(applied, target=target)
-
-
-def _with_function(value: Wrapped | Partial, function: Value) -> Wrapped | Partial:
-    return replace(value, func=function)
+def substitute(value: Value, swap: Substitution) -> Values:
+    """Return a value with parameters replaced by arguments."""
+    own = frozenset((value,))
+    match value:
+        case Parameter(function=function, name=name):
+            return swap.get((function, name), own)
+        case Applied(node=node, target=inner) if inner is not None:
+            targets = substitute(inner, swap)
+            return around(node, targets, lambda target: replace(value, target=target)) or own
+        case Wrapped(func=inner, node=node) | Partial(func=inner, call=node):
+            functions = substitute(inner, swap)
+            return around(node, functions, lambda function: replace(value, func=function))
+    return own
 
 
 def apply_decorator(
@@ -860,19 +846,13 @@ def apply_decorator(
             first = next(iter(parameters(function)), None)
             found = returned(ev, callee)
             if first is not None and any(_mentions(v, function) for v in found):
-                return substitute(ev, found, {(function, first.arg): frozenset((argument,))})
+                swap = {(function, first.arg): frozenset((argument,))}
+                return union(substitute(value, swap) for value in found)
     return frozenset((Wrapped("?", argument, module, node),))
 
 
-def _mentions(value: Value | None, function: FunctionNode) -> bool:
-    match value:
-        case Parameter(function=owner):
-            return owner is function
-        case Applied(target=inner):
-            return _mentions(inner, function)
-        case Wrapped(func=inner) | Partial(func=inner):
-            return _mentions(inner, function)
-    return False
+def _mentions(value: Value, function: FunctionNode) -> bool:
+    return any(isinstance(one, Parameter) and one.function is function for one in layers(value))
 
 
 def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:

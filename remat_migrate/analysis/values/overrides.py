@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..names.module import Module
-from .callees import class_of, underlying
+from .callees import class_of
 from .classes import is_decorated
 from .evaluator import Evaluator, attribute_in, class_chain
 from .values import (
@@ -26,6 +26,7 @@ from .values import (
     Value,
     Values,
     Wrapped,
+    underlying,
 )
 
 

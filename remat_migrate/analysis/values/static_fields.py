@@ -9,7 +9,7 @@ from ..names.mentions import last_name
 from .bind import bind_call
 from .callees import is_pytree
 from .classes import self_assignments
-from .evaluator import Evaluator, class_chain
+from .evaluator import Evaluator, project_bases
 from .values import Class
 
 # `equinox.field(static=True)`, `flax.struct.field(pytree_node=False)`, and the metadata of a
@@ -24,9 +24,7 @@ def field_value(
     clear.
     """
     fields: dict[str, ast.expr | None] = {}
-    for owner in class_chain(evaluator, cls):
-        if not isinstance(owner, Class):
-            continue
+    for owner in project_bases(evaluator, cls):
         for method in owner.node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__init__":
                 assigned = self_assignments(owner.node).get(str(key), ())
@@ -61,8 +59,7 @@ def is_static_field(evaluator: Evaluator, cls: Class, name: str) -> bool:
     """Return whether a field of a pytree is declared as one that JAX does not trace."""
     return is_pytree(evaluator, cls) and any(
         is_declared_static(statement)
-        for owner in class_chain(evaluator, cls)
-        if isinstance(owner, Class)
+        for owner in project_bases(evaluator, cls)
         for statement in owner.node.body
         if isinstance(statement, ast.AnnAssign) and last_name(statement.target) == name
     )

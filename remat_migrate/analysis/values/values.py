@@ -7,7 +7,7 @@ function. Evaluation returns a set of values; an empty set means that nothing is
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...errors import BoundReached
@@ -222,14 +222,36 @@ def around(node: ast.expr, values: Iterable[Value], wrap: Callable[[Value], Valu
     return frozenset(wrap(value) for value in values if not _is_made_by(node, value))
 
 
-def _is_made_by(node: ast.expr, value: Value | None) -> bool:
-    match value:
-        case (
-            Applied(node=own, target=inner)
-            | Wrapped(node=own, func=inner)
-            | Partial(call=own, func=inner)
-        ):
-            return own is node or _is_made_by(node, inner)
-        case Bound(func=inner):
-            return _is_made_by(node, inner)
-    return False
+def _is_made_by(node: ast.expr, value: Value) -> bool:
+    made = (layer for layer in layers(value) if isinstance(layer, Applied | Wrapped | Partial))
+    return any(node is (m.call if isinstance(m, Partial) else m.node) for m in made)
+
+
+def layers(value: Value | None) -> Iterator[Value]:
+    """Yield a value and what it wraps, outermost first: checkpoints, transforms, partials."""
+    while value is not None:
+        yield value
+        match value:
+            case Applied(target=inner) | Wrapped(func=inner) | Partial(func=inner):
+                value = inner
+            case Bound(func=inner):
+                value = inner
+            case _:
+                return
+
+
+def underlying(value: Value | None) -> Value | None:
+    """Return the function that calling a value runs in the end, or the class that it
+    instantiates.
+    """
+    *_, last = layers(value) if value is not None else (None,)
+    return None if isinstance(last, Applied) else last  # what a last Applied wraps is not seen
+
+
+def order(value: Value) -> tuple[str, str, int, int]:
+    """Return a reproducible sort key for values."""
+    inner = underlying(value)
+    inner = inner.cls if isinstance(inner, Instance) else inner
+    if isinstance(inner, Function | Class):
+        return type(value).__name__, *inner.module.position(inner.node)
+    return type(value).__name__, getattr(inner, "name", ""), 0, 0

@@ -9,9 +9,19 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.sites.framework_modules import framework_of
 from ...analysis.statics.arguments import project_needs
-from ...analysis.values.callees import Target, layers, targets_of, underlying
+from ...analysis.values.callees import Target, targets_of
 from ...analysis.values.evaluator import class_chain
-from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
+from ...analysis.values.values import (
+    Applied,
+    Bound,
+    Class,
+    External,
+    Function,
+    Instance,
+    Value,
+    layers,
+    underlying,
+)
 from ..flax_names import is_flax_class
 from ..refusal import Refused
 

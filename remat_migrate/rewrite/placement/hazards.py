@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, body_nodes, parameters
 from ...analysis.needs.needs import changes_in_place
-from ...analysis.statics.argument_kinds import kinds_of
-from ...analysis.values.callees import targets_of, underlying
+from ...analysis.statics.argument_kinds import argument_kind
+from ...analysis.values.callees import targets_of
 from ...analysis.values.evaluator import returned_expressions
-from ...analysis.values.values import Class, External, Function, Value
+from ...analysis.values.values import Class, External, Function, Value, underlying
 from ...libraries.callbacks import CALLBACKS
 from ..refusal import Refused
 
@@ -190,7 +190,7 @@ def _check_returned(project: Project, function: Function, expr: ast.expr) -> Non
             return
     module = function.module
     if isinstance(expr, ast.GeneratorExp) or (
-        kinds_of(project).of(module, expr, _KIND_DEPTH) == "python"
+        argument_kind(project, module, expr, _KIND_DEPTH) == "python"
     ):
         reason = f"it returns `{module.segment(expr)}`: a checkpoint can only return arrays"
         raise Refused(reason, module, expr)

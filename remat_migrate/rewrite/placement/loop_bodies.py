@@ -12,8 +12,8 @@ from ...analysis import Module, Project
 from ...analysis.sites.references import reference_to
 from ...analysis.statics.arguments import project_needs
 from ...analysis.values.bind import positional_parameters
-from ...analysis.values.callees import targets_of, underlying
-from ...analysis.values.values import External, Function
+from ...analysis.values.callees import targets_of
+from ...analysis.values.values import External, Function, underlying
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import kept_names

@@ -96,7 +96,7 @@ def _definition(project: Project, module: Module) -> list[Change]:
     [helper] = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     source = "\n".join(_SOURCE.read_text(encoding="utf-8").splitlines()[helper.lineno - 1 :])
     text = re.sub(r"(?<!`)jax\.\w+", written, source)
-    if _HELPER not in module.scope_of(module.tree).bound:
+    if _HELPER not in module.flow(module.scope_of(module.tree)).bound:
         return [*changes, Insert(module, first, (Code(text),))]
     known = [node for node in module.tree.body if getattr(node, "name", "") == _HELPER]
     if [ast.dump(node) for node in known] != [ast.dump(node) for node in ast.parse(text).body]:

@@ -21,8 +21,8 @@ from ...analysis.placement.operations import Operation, Operations
 from ...analysis.placement.stages import python_loop
 from ...analysis.placement.whole_and_last import wraps_policy
 from ...analysis.sites.site import Site
-from ...analysis.values.callees import body_positions, layers, targets_of, underlying
-from ...analysis.values.values import Applied, Class, External, Function, Value
+from ...analysis.values.callees import bodies_of, targets_of
+from ...analysis.values.values import Applied, Class, External, Function, Value, layers, underlying
 from ...codemod.changes import Change, Replace
 from ..refusal import Refused
 from .loop_bodies import wrap_body
@@ -125,10 +125,10 @@ def _stage(project: Project, module: Module, call: ast.Call, looped: bool) -> St
     made = project.values(module, call.func)
     values = frozenset(v for v in made if not isinstance(underlying(v), Class))
     if any(isinstance(v, External) and v.name in _LOOPS for v in values):
-        place = body_positions(project.evaluator, module, call)[0]
-        if place >= len(call.args):
+        passed = bodies_of(project.evaluator, module, call)
+        if not passed:
             return None
-        body = call.args[place]
+        body = passed[0]
         bodies = project.values(module, body)
         if not any(_is_heavy(operations.of_value(v)) for v in bodies):
             return None

@@ -16,7 +16,7 @@ from functools import partial
 from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
 from ...analysis.sites.references import reference_to
-from ...analysis.statics.argument_kinds import kinds_of
+from ...analysis.statics.argument_kinds import argument_kind
 from ...analysis.statics.arguments import Argument, is_computed_with, project_needs
 from ...analysis.values.bind import bind_call
 from ...analysis.values.callees import Target, targets_of
@@ -97,7 +97,7 @@ def _is_array(
     Raises:
         Refused: it is an array that must be concrete.
     """
-    kind = kinds_of(project).of(module, expr.value if isinstance(expr, ast.Starred) else expr)
+    kind = argument_kind(project, module, expr.value if isinstance(expr, ast.Starred) else expr)
     if kind == "python" or (kind == "unknown" and not targets):
         return False
     for target in targets:
