@@ -21,7 +21,7 @@ SHAPES = {
     "for loops in each other": 80,
     "while loops in each other": 100,
     "dictionaries of options": 30,
-    "functions that rebind a global name": 300,
+    "functions that rebind a global name": 150,
     "the same names swapped in branches": 20,
     "rebindings of one function": 50,
     "parameters of a function": 50,
