@@ -160,6 +160,11 @@ def test_callers(tmp_path):
     assert ran.code == 3, ran.err
     verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
 
+    # No verdict on a right module fails the run, and one on each wrong module does.
+    failing = {u.partition(".")[0] for u, v in verdicts.items() if v in ("differs", "fails-after")}
+    wrong = ("use", "stored", "setup", "partial", "methods")
+    assert failing == {f"{name}_wrong" for name in wrong}
+
     def those_of(*names):
         return {u: v for u, v in verdicts.items() if u.partition(".")[0] in names}
 
