@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -159,6 +161,12 @@ def fixed(files: Files, *, unsafe: bool = False, **options: object) -> dict[str,
             texts[change.path.relative_to(folder).as_posix()] = change.after.text
         names = files if isinstance(files, Mapping) else {"example.py"}
         return {name: texts[name] for name in names}
+
+
+def some_slow(values: Iterable[Any], *by_default: Any) -> list[Any]:
+    """Return values to parametrize with: the default ones, the others with the mark `slow`."""
+    slow = functools.partial(pytest.param, marks=pytest.mark.slow)
+    return [value if value in by_default else slow(value) for value in values]
 
 
 def _analysis(run: Run) -> Analysis:

@@ -21,7 +21,7 @@ SHAPES = {
     "for loops in each other": 80,
     "while loops in each other": 100,
     "dictionaries of options": 30,
-    "functions that rebind a global name": 300,
+    "functions that rebind a global name": 150,
     "the same names swapped in branches": 20,
     "rebindings of one function": 50,
     "parameters of a function": 50,
@@ -118,9 +118,8 @@ def test_a_shape_beyond_a_bound_is_unreadable_and_takes_twice_the_steps(
     monkeypatch.syspath_prepend(str(ROOT))
     generator = importlib.import_module("benchmarks.growth.generators").GENERATORS[shape]
     size, message = BOUNDED[shape]
-    for number, inside in ((size, False), (size // 10, True)):
-        codes = {finding.code for finding in findings(generator.files(number))}
-        assert (codes == {"RMT000"}) != inside
+    inside = findings(generator.files(size // 10))
+    assert {finding.code for finding in inside} != {"RMT000"}
     found = findings(
         {**generator.files(size), "n.py": "import jax\njax.checkpoint(f, concrete=1)\n"}
     )

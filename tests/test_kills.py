@@ -188,8 +188,15 @@ def test_killed_at_every_call(command, subject, sample) -> None:
 
 
 @COMMANDS
-@pytest.mark.parametrize("later", [False, True], ids=["once", "from then on"])
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES], ids=["full", "refused"])
+@pytest.mark.parametrize(
+    ("code", "later"),
+    [
+        pytest.param(errno.ENOSPC, False, id="full once", marks=pytest.mark.slow),
+        pytest.param(errno.ENOSPC, True, id="full from then on"),
+        pytest.param(errno.EACCES, False, id="refused once"),
+        pytest.param(errno.EACCES, True, id="refused from then on", marks=pytest.mark.slow),
+    ],
+)
 def test_calls_that_fail(command, code: int, later: bool, subject, sample) -> None:
     whole = kills.run(subject.start(command), *command)
     for number, _ in sample(whole):

@@ -41,7 +41,7 @@ def check_same(rows: list[Row], whole: list[Row], path: str) -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        pytest.param(folder, marks=[pytest.mark.slow] if number % 6 else [], id=folder.name)
+        pytest.param(folder, marks=[pytest.mark.slow] if number % 12 else [], id=folder.name)
         for number, folder in enumerate(PROGRAMS)
     ],
 )

@@ -24,7 +24,7 @@ def workers() -> Iterator[Workers]:
         yield started
 
 
-@pytest.mark.parametrize("size", [8, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [4, pytest.param(100, marks=pytest.mark.slow)])
 def test_values_and_gradients_are_unchanged(size: int, tmp_path: Path, workers: Workers) -> None:
     trial = Trial(tmp_path, workers)
     found = failures(trial, SEED, range(size))

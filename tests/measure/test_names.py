@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import cli, write_files
+from support import cli, some_slow, write_files
 
 jax = pytest.importorskip("jax")
 
@@ -238,7 +238,7 @@ def _line(name: str) -> int:
     return next(n for n, line in enumerate(MODEL.splitlines(), 1) if f', "{name}")' in line)
 
 
-@pytest.mark.parametrize("target", ["saving", "without_checkpoint"])
+@pytest.mark.parametrize("target", some_slow(["saving", "without_checkpoint"], "saving"))
 def test_every_policy_of_the_installed_jax(target, project):
     found = measured(project, target, "--policies")
     rows = {one["policy"]: one for one in found["alternatives"] if one["policy"]}

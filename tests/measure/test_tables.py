@@ -146,11 +146,11 @@ def peaks(table: str, measured: Rows) -> list[tuple[float, float]]:
     ]
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_five_rows(name):
+def test_five_rows():
     jax, measured = rows(*QUICK)
-    table, _, row = name.partition(":")
-    check_row(jax, measured[table, row], *PEAK_AND_ADDED[table][row])
+    for name in QUICK:
+        table, _, row = name.partition(":")
+        check_row(jax, measured[table, row], *PEAK_AND_ADDED[table][row])
 
 
 @pytest.mark.slow

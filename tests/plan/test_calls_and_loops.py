@@ -133,7 +133,7 @@ def _gradient(model: types.ModuleType, function: str) -> np.ndarray:
     if function == "of_model":
         layers = [jax.tree.map(lambda w, n=n: w[n], ws) for n in range(6)]
         loss = lambda ws, x: model.of_model(model.Model(ws, "m", True, np.arange(3)), x)  # noqa: E731
-        value, found = jax.value_and_grad(loss)(layers, x)
+        value, found = jax.jit(jax.value_and_grad(loss))(layers, x)
     else:
-        value, found = jax.value_and_grad(getattr(model, function))(ws, x)
+        value, found = jax.jit(jax.value_and_grad(getattr(model, function)))(ws, x)
     return np.concatenate([np.ravel(leaf) for leaf in (value, *jax.tree.leaves(found))])

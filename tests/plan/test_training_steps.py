@@ -170,8 +170,8 @@ def test_values_of_a_staged_step():
             staged = checkpointed(entry, flat, {run: Kind(WRAPPED)})
             assert "remat" in str(jax.make_jaxpr(staged)(*w, given))
             for old, new in zip(
-                jax.tree_util.tree_leaves(function(w, given)),
-                jax.tree_util.tree_leaves(staged(*w, given)),
+                jax.tree_util.tree_leaves(jax.jit(function)(w, given)),
+                jax.tree_util.tree_leaves(jax.jit(staged)(*w, given)),
                 strict=True,
             ):
                 np.testing.assert_allclose(old, new, rtol=1e-5, atol=1e-6)

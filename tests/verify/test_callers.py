@@ -1,10 +1,12 @@
-"""Unchanged callers of changed functions are compared, so a forgotten call is found."""
+"""Unchanged callers of changed functions are compared, so a forgotten call is found.
+
+All programs are modules of one project, which is verified once: some are right, some wrong.
+"""
 
 from __future__ import annotations
 
 import json
 
-import pytest
 from support import cli, write_files
 
 BLOCK = """
@@ -18,47 +20,20 @@ def block(x, w, train):
 """
 USE = """
 import jax.numpy as jnp
-import model
+import {model}
 
 def loss(x, w, train=True):
-    return jnp.sum(model.block(x, w, {train}))
+    return jnp.sum({model}.block(x, w, {train}))
 
 def unrelated(x):
     return x
 """
+TEST = """
+import model
 
-
-def project(folder, option, train):
-    files = {"pyproject.toml": "", "model.py": BLOCK.format(option=option)}
-    write_files(folder, {**files, "use.py": USE.format(train=train)})
-
-
-@pytest.mark.parametrize(
-    ("call", "verdict", "code"),
-    [("train=train", "fails-after", 3), ("train", "equal", 0)],
-    ids=["forgotten", "right"],
-)
-def test_callers_are_compared(tmp_path, call, verdict, code):
-    project(tmp_path / "old", "concrete=True", call)
-    project(tmp_path / "new", "static_argnums=(2,)", call)
-    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
-    verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
-    assert verdicts == {"model.block": "equal", "use.loss": verdict}
-    assert ran.code == code
-
-
-def test_tests_that_were_not_edited_are_no_callers(tmp_path):
-    project(tmp_path / "old", "concrete=True", "train")
-    project(tmp_path / "new", "static_argnums=(2,)", "train")
-    test = "import model\ndef test_block():\n    model.block(1.0, 1.0, train=True)\n"
-    for root in ("old", "new"):
-        write_files(tmp_path / root, {"test_use.py": test})
-    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
-    verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
-    assert verdicts == {"model.block": "equal", "use.loss": "equal"}
-    assert ran.code == 0
-
-
+def test_block():
+    model.block(1.0, 1.0, train=True)
+"""
 STORED = """
 import jax, jax.numpy as jnp
 from functools import partial
@@ -86,23 +61,6 @@ def fit(x: jax.Array, y: jax.Array):
     trainer = Trainer()
     return trainer.train(x, y), trainer.evaluate(x, y)
 """
-
-
-@pytest.mark.parametrize(
-    ("stored", "code"),
-    [pytest.param("self._error", 0, marks=pytest.mark.slow), ("partial(error, y=0)", 3)],
-)
-def test_calls_of_a_stored_function_decide_whether_it_may_take_others(tmp_path, stored, code):
-    old = STORED.format(stored="jax.checkpoint(error, concrete=True)")
-    write_files(tmp_path / "old", {"pyproject.toml": "", "model.py": old})
-    new = STORED.format(stored=stored)
-    write_files(tmp_path / "new", {"pyproject.toml": "", "model.py": new})
-    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
-    verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
-    assert ran.code == code, verdicts
-    assert (verdicts["model.Trainer.__init__"] == "equal") == (code == 0)
-
-
 SETUP = """
 import flax.linen as nn, jax.numpy as jnp
 
@@ -127,21 +85,6 @@ class Net(nn.Module):
     def __call__(self, x, train: bool = True):
         return self.encode(x, train) * 2.0
 """
-
-
-def test_methods_that_use_what_setup_makes_are_run(tmp_path):
-    for side, number, extra in (("old", 3, ""), ("right", "1, 3", ""), ("wrong", 3, " * 2")):
-        text = SETUP.format(number=number, extra=extra)
-        write_files(tmp_path / side, {"pyproject.toml": "", "net.py": text})
-    found = {}
-    for side in ("right", "wrong"):
-        ran = cli(tmp_path / side, "verify", "--base", "../old", "--output-format", "json")
-        verdicts = json.loads(ran.out)["verdicts"]
-        found[side] = {v["unit"].rpartition(".")[2]: v["verdict"] for v in verdicts}
-    assert found["right"]["setup"] == "equal"
-    assert found["wrong"]["setup"] == "fails-after"
-
-
 PARTIAL = """
 import jax, jax.numpy as jnp
 from functools import partial
@@ -161,23 +104,6 @@ def network(scale, x, rate):
 def fit(x: jax.Array, train: bool):
     return total(Partial(network, jnp.float32(2.0)), [x, x + 1.0], train)
 """
-
-
-@pytest.mark.parametrize(
-    ("train", "code"), [pytest.param("train", 0, marks=pytest.mark.slow), ("not train", 3)]
-)
-def test_callers_decide_where_jax_takes_no_stand_in_for_a_function(tmp_path, train, code):
-    options = {"old": ("concrete=True", "train"), "new": ("static_argnums=(2,)", train)}
-    for folder, (option, passed) in options.items():
-        source = PARTIAL.format(option=option, train=passed)
-        write_files(tmp_path / folder, {"pyproject.toml": "", "model.py": source})
-    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
-    verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
-    assert ran.code == code, verdicts
-    assert verdicts["model.loss"] == "not-exercised"
-    assert verdicts.get("model.fit") == ("differs" if code else None)
-
-
 METHODS = """
 import jax, jax.numpy as jnp
 
@@ -197,15 +123,65 @@ METHOD = """
     def _encode(self, x, mean=False):
         return jax.checkpoint(lambda x: self.encode(x{mean}))(x)
 """
+REMOVED, STATIC = "concrete=True", "static_argnums=(2,)"
 
 
-@pytest.mark.parametrize(("mean", "outcome"), [(", mean", "equal"), ("", "differs")])
-def test_a_method_takes_the_place_of_a_stored_function(tmp_path, mean, outcome):
-    old = METHODS.format(stored=STORED_FUNCTION, method="")
-    new = METHODS.format(stored="", method=METHOD.format(mean=mean))
-    write_files(tmp_path / "old", {"pyproject.toml": "", "model.py": old})
-    write_files(tmp_path / "new", {"pyproject.toml": "", "model.py": new})
+def modules(is_old: bool) -> dict[str, str]:
+    option = REMOVED if is_old else STATIC
+    texts = {
+        "model": BLOCK.format(option=option),
+        "use": USE.format(model="model", train="train"),
+        "use_test": TEST,
+        "model_of_wrong": BLOCK.format(option=option),
+        "use_wrong": USE.format(model="model_of_wrong", train="train=train"),
+    }
+    for name, stored, number, train, mean in (
+        ("right", "self._error", "1, 3", "train", ", mean"),
+        ("wrong", "partial(error, y=0)", "3", "not train", ""),
+    ):
+        if is_old:
+            stored, number, train = f"jax.checkpoint(error, {REMOVED})", "3", "train"
+        extra = " * 2" if name == "wrong" and not is_old else ""
+        texts |= {
+            f"stored_{name}": STORED.format(stored=stored),
+            f"setup_{name}": SETUP.format(number=number, extra=extra),
+            f"partial_{name}": PARTIAL.format(option=option, train=train),
+            f"methods_{name}": METHODS.format(stored=STORED_FUNCTION, method="")
+            if is_old
+            else METHODS.format(stored="", method=METHOD.format(mean=mean)),
+        }
+    return {"pyproject.toml": "", **{f"{name}.py": text for name, text in texts.items()}}
+
+
+def test_callers(tmp_path):
+    write_files(tmp_path / "old", modules(is_old=True))
+    write_files(tmp_path / "new", modules(is_old=False))
     ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
+    assert ran.code == 3, ran.err
     verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
-    assert verdicts["model.Model.__init__"] == outcome
-    assert ran.code == (0 if outcome == "equal" else 3), verdicts
+
+    # No verdict on a right module fails the run, and one on each wrong module does.
+    failing = {u.partition(".")[0] for u, v in verdicts.items() if v in ("differs", "fails-after")}
+    wrong = ("use", "stored", "setup", "partial", "methods")
+    assert failing == {f"{name}_wrong" for name in wrong}
+
+    def those_of(*names):
+        return {u: v for u, v in verdicts.items() if u.partition(".")[0] in names}
+
+    # No unit of the test, which was not edited.
+    assert those_of("model", "use", "use_test") == {"model.block": "equal", "use.loss": "equal"}
+    wrong = {"model_of_wrong.block": "equal", "use_wrong.loss": "fails-after"}
+    assert those_of("model_of_wrong", "use_wrong") == wrong
+    # The calls of a stored function decide whether it may take others.
+    assert verdicts["stored_right.Trainer.__init__"] == "equal"
+    assert verdicts["stored_wrong.Trainer.__init__"] != "equal"
+    # Methods that use what `setup` makes are run.
+    assert verdicts["setup_right.Net.setup"] == "equal"
+    assert verdicts["setup_wrong.Net.setup"] == "fails-after"
+    # Callers decide where JAX takes no stand-in for a function.
+    assert verdicts["partial_right.loss"] == verdicts["partial_wrong.loss"] == "not-exercised"
+    assert verdicts["partial_wrong.fit"] == "differs"
+    assert "partial_right.fit" not in verdicts
+    # A method takes the place of a stored function.
+    assert verdicts["methods_right.Model.__init__"] == "equal"
+    assert verdicts["methods_wrong.Model.__init__"] == "differs"

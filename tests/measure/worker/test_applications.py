@@ -21,12 +21,17 @@ TARGETS = {
     for args, targets in tomllib.loads((MODELS / "targets.toml").read_text()).items()
     for target, options in targets.items()
 }
+NEXT = "jax_remat3" in jax.config.values
+# Flags, and of how many targets one is measured.
 FLAGS = [
-    pytest.param([], id="as-it-is"),
-    pytest.param(
-        ["jax_remat3"],
-        id="remat3",
-        marks=pytest.mark.skipif("jax_remat3" not in jax.config.values, reason="no such flag"),
+    pytest.param([], 1, id="as-it-is"),
+    *(
+        pytest.param(
+            *(["jax_remat3"], step),
+            id=f"remat3-{step}",
+            marks=[pytest.mark.skipif(not NEXT, reason="no such flag"), *marks],
+        )
+        for step, marks in ((4, []), (1, [pytest.mark.slow]))
     ),
 ]
 
@@ -70,11 +75,12 @@ def expected(target: str) -> dict[tuple[str, int], int]:
     return found
 
 
-@pytest.mark.parametrize("flags", FLAGS)
-def test_fixtures(tmp_path: Path, flags: list[str]) -> None:
+@pytest.mark.parametrize(("flags", "step"), FLAGS)
+def test_fixtures(tmp_path: Path, flags: list[str], step: int) -> None:
+    targets = dict(list(TARGETS.items())[::step])
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    request = json.dumps([str(MODELS), TARGETS, flags])
+    request = json.dumps([str(MODELS), targets, flags])
     done = subprocess.run(
         [sys.executable, script],
         input=request,
@@ -88,5 +94,5 @@ def test_fixtures(tmp_path: Path, flags: list[str]) -> None:
     assert {
         target: {(Path(path).name, line): times for path, line, times in sites}
         for target, sites in found.items()
-    } == {target: expected(target) for target in TARGETS}
+    } == {target: expected(target) for target in targets}
     assert sum(map(bool, map(expected, TARGETS))) == len(TARGETS) - 1, "one has no checkpoint"

@@ -1,4 +1,4 @@
-"""Tests of the worker compile many small programs, each run once or twice."""
+"""Tests of the worker compile many small programs, the same ones again and again."""
 
 import functools
 import sys
@@ -7,13 +7,24 @@ import textwrap
 import jax
 import pytest
 import recorded_calls
+from jax.experimental.compilation_cache import compilation_cache
 
 
 @pytest.fixture(scope="package", autouse=True)
-def _compile_quickly():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+def _compile_quickly(tmp_path_factory):
+    settings = {
+        "jax_disable_most_optimizations": True,
+        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("compiled")),
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    before = {name: jax.config.values[name] for name in settings}
+    for changes in (settings, before):
+        for name, value in changes.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()  # it looks at the settings once
+        if changes is settings:
+            yield
 
 
 @pytest.fixture

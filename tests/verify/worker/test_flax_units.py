@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from recorded_calls import TRANSFORMS, exercise, made, plain, recorded
+from support import some_slow
 from worker_package import load_worker
 
 pure_functions = load_worker("frameworks.pure_functions")
@@ -176,7 +177,7 @@ def loss(variables, x, module, **options):
     return sum(jnp.sum(leaf**2) for leaf in jax.tree_util.tree_leaves(outputs))
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("transform", some_slow(TRANSFORMS, "jit of grad", "scan"))
 def test_flax_captured_under_transformations(record, transform):
     parent = Parent(remat=True)
     run = TRANSFORMS[transform](functools.partial(loss, module=parent))

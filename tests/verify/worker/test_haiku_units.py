@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import pytest
 import recorded_calls
 from recorded_calls import TRANSFORMS, case_of, exercise, made, plain, recorded
+from support import some_slow
 from worker_package import load_worker
 
 haiku_units = load_worker("frameworks.haiku_units")
@@ -73,7 +74,9 @@ def haiku_cases(tmp_path_factory):
     return cases
 
 
-@pytest.mark.parametrize("transform", ["plainly", "jit", "grad", "checkpoint"])
+@pytest.mark.parametrize(
+    "transform", some_slow(["plainly", "jit", "grad", "checkpoint"], "jit", "checkpoint")
+)
 def test_haiku_captured(haiku_cases, transform):
     blocks = [case for case in haiku_cases(transform) if isinstance(case["args"][0], HaikuBlock)]
     by_name = {case["args"][0].module_name: case for case in blocks}
