@@ -100,6 +100,7 @@ def test_programs_that_draw_random_numbers_are_compiled(project):
     text = cli(project, "measure", *words).out
     assert "  traced peak  " in text
     assert " of temporary memory, for cpu\n" in text
+    assert run(project, "plan", "dropping", "--budget", "60%")["met_by"] == "compiled"
 
 
 def test_met_is_said_of_compiled_plans(project):
