@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from itertools import combinations
 
 from ..analysis import Project
 from ..analysis.names.mentions import has_side_effects
@@ -63,10 +64,9 @@ def positional_changes(
     every = site.definition.static_calls == "keywords-ignored"
     changes: list[Change] = []
     for call, bound in calls:
-        made = _by_position(project, call, bound, function, last, every, star_count)
-        if made is not None:
+        if moved := _moved(call, bound, function, last, every, star_count):
             _check_way(project, call)
-            changes.append(made)
+            changes.append(_arranged(project, call, moved))
     return changes
 
 
@@ -104,16 +104,12 @@ def _is_plain_gradient(project: Project, wrapped: Wrapped) -> bool:
     )
 
 
-def _by_position(
-    project: Project,
-    call: Call,
-    bound: Arguments,
-    function: Function,
-    last: int,
-    every: bool,
-    star_count: int,
-) -> Change | None:
-    """Return the change of one call; with `every`, it must pass all its arguments by position."""
+def _moved(
+    call: Call, bound: Arguments, function: Function, last: int, every: bool, star_count: int
+) -> list[ast.keyword | Code]:
+    """Return the arguments and defaults that a call must pass by position, and does not; with
+    `every`, it must pass all its arguments so.
+    """
     node = call.node
     if bound.wrong:
         raise Refused("a call that may run it does not match its parameters", call.module, node)
@@ -132,13 +128,12 @@ def _by_position(
             raise Refused(reason, call.module, node)
     missing = [p for p in parameters[bound.skip : last + 1] if p.arg not in bound.by_position]
     if not missing:
-        return None
+        return []
     check_editable(call.module, [node])
     if call.partials:
         raise Refused("`functools.partial` supplies arguments", call.module, node)
     keywords = {k.arg: k for k in node.keywords}
-    moved = [keywords.get(p.arg) or _default(call, function, p) for p in missing]
-    return _arranged(project, call, moved)
+    return [keywords.get(p.arg) or _default(call, function, p) for p in missing]
 
 
 def _default(call: Call, function: Function, parameter: ast.arg) -> Code:
@@ -171,14 +166,13 @@ def _arranged(project: Project, call: Call, moved: list[ast.keyword | Code]) -> 
     )
     order: list[ast.expr | ast.keyword | Code] = [*node.args, *moved, *rest]
     existing = [n for n in order if not isinstance(n, Code)]
-    for number, later in enumerate(existing):
-        for earlier in existing[number + 1 :]:
-            if slots.index(earlier) < slots.index(later) and (
-                _may_change(project, call.module, earlier, later)
-                or _may_change(project, call.module, later, earlier)
-            ):
-                reason = "passing the arguments by position would change their order of evaluation"
-                raise Refused(reason, call.module, node)
+    for later, earlier in combinations(existing, 2):
+        if slots.index(earlier) < slots.index(later) and (
+            _may_change(project, call.module, earlier, later)
+            or _may_change(project, call.module, later, earlier)
+        ):
+            reason = "passing the arguments by position would change their order of evaluation"
+            raise Refused(reason, call.module, node)
     unnamed = frozenset(n for n in moved if isinstance(n, ast.keyword))
     return ArrangeArguments(call.module, node, tuple(order), unnamed)
 
