@@ -35,7 +35,6 @@ class Cases:
         about: what distinguishes each case: `is_training=True`.
         detail: why there are none.
         outcome: the verdict if there are none.
-        stopped: set if the search for inputs reached its time limit.
         traceback: of the exception because of which there are none.
     """
 
@@ -45,7 +44,6 @@ class Cases:
     detail: str = ""
     outcome: Outcome = Outcome.NOT_EXERCISED
     traceback: str = ""
-    stopped: str = ""
 
 
 def summary_of(about: Iterable[str]) -> str:
@@ -160,7 +158,6 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         return none
     made = _cases(Inputs.MADE, reply)
     made.detail = needed(reply) or sides.translate(made.detail)
-    made.stopped = reply.get("stopped", "")
     return made
 
 

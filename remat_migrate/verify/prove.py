@@ -242,7 +242,7 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         len(equal),
         max(verdict.max_abs or 0.0 for verdict in equal),
         max(verdict.max_rel or 0.0 for verdict in equal),
-        "; ".join(part for part in (summary_of(said), cases.stopped, *notes) if part),
+        "; ".join(part for part in (summary_of(said), *notes) if part),
         shapes=next((verdict.shapes for verdict in equal if verdict.shapes), ()),
         executed=together(equal),
         evidence=weakest_evidence(verdict.evidence for verdict in equal),

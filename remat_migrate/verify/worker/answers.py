@@ -45,7 +45,6 @@ def _made(unit: Unit, request: Reply) -> Reply:
     for _, case in cases:
         case["left_out"] = unit_cases.left_out(unit.function, case)
     reply = _saved(cases, request["folder"])
-    reply["stopped"] = made.stopped
     if not reply["cases"]:
         reply["detail"] = reply["detail"] or made.detail
     return reply

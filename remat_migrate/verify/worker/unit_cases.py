@@ -37,26 +37,25 @@ _Cases = List[Tuple[str, Case]]
 def all_cases(unit: Unit, classes: List[type], seconds: float = math.inf) -> make.Made:
     """Return inputs for a unit.
 
-    `classes` are dataclasses of the project that may be arguments. After `seconds` of CPU time,
-    the inputs that were found by then are returned.
+    `classes` are dataclasses of the project that may be arguments. After `seconds` of CPU time, no
+    more are looked for.
 
     A case with `then` is about a function in the unit's result: where in it ("of"), and with which
     arguments to call that ("args", "kwargs").
     """
     hints = {"class": unit.owner, "classes": classes}
-    deadline = time.process_time() + seconds
-    made = make.make_cases(unit.function, unit.function, hints, seconds)
+    end = time.process_time() + seconds
+    made = make.make_cases(unit.function, unit.function, hints, end)
     found = list(made.cases)
     for cls in _subclasses(unit):
-        left = deadline - time.process_time()
-        others = make.make_cases(unit.function, unit.function, dict(hints, **{"class": cls}), left)
+        others = make.make_cases(unit.function, unit.function, dict(hints, **{"class": cls}), end)
         plain = [(about, case) for about, case in others.cases if not _is_scaled(about)]
         found += [(_named(cls, about), case) for about, case in plain]
     cases = [(about, _by_name(unit.function, case)) for about, case in found]
     if cases:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "case.pkl")
-            derived = _further(unit, cases[0][1], classes, path, deadline)
+            derived = _further(unit, cases[0][1], classes, path, end)
             plain = [found for found in derived if not _is_scaled(found[0])]
             cases += plain + _also_called(cases, plain)
             cases += [found for found in derived if _is_scaled(found[0])]
@@ -98,7 +97,7 @@ def _named(cls: type, about: str) -> str:
 
 
 def _further(
-    unit: Unit, case: Case, classes: List[type], path: str, deadline: float
+    unit: Unit, case: Case, classes: List[type], path: str, end: float
 ) -> List[Tuple[str, Case]]:
     """Return the cases for the functions that the unit returns for its first case."""
     try:
@@ -108,7 +107,7 @@ def _further(
     if not _is_left_by_functions(case["context"]):
         return []
     # A call may change or donate its arguments, so each gets a copy.
-    return list(_of_result(unit, lambda: pickling.load(path), classes, deadline))
+    return list(_of_result(unit, lambda: pickling.load(path), classes, end))
 
 
 def _also_called(cases: List[Tuple[str, Case]], derived: List[Tuple[str, Case]]) -> _Cases:
@@ -150,7 +149,7 @@ def _by_name(function: Any, case: Case) -> Case:
 
 
 def _of_result(
-    unit: Unit, load: Callable[[], Case], classes: List[type], deadline: float
+    unit: Unit, load: Callable[[], Case], classes: List[type], end: float
 ) -> Iterator[Tuple[str, Case]]:
     """Yield cases for the functions in what a unit returns."""
     case = load()
@@ -168,7 +167,7 @@ def _of_result(
         if any(unwrapped(function) is unwrapped(one) for one in given):
             continue  # it is made up, and so would be the number of its arguments
         hints = {"class": None, "classes": classes}
-        made = make.make_cases(function, function, hints, deadline - time.process_time(), _WORK)
+        made = make.make_cases(function, function, hints, end, _WORK)
         for about, inner in made.cases:
             if _is_left_by_functions(inner["context"]):
                 then = {"of": place, "args": inner["args"], "kwargs": inner["kwargs"]}

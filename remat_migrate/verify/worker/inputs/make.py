@@ -9,13 +9,10 @@ compared with, and each side of a number that an argument is compared with gives
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import math
-import signal
-import threading
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import jax
 import numpy as np
@@ -28,7 +25,7 @@ from ..project import constructors, settings
 from . import candidates, code_usage, construct, repairs, search_loop, type_hints, uses, variants
 from .combinations import Combinations, Pins, are_made_up, described
 from .node import ABSENT, DICT, FIELDS, GUESS, INSTANCE, LIST, VALUE, Choice, Plan
-from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
+from .search import Budget, Search, Snapshot
 
 MOST_CASES = 10
 # Operations to trace, of which a second holds some thousands.
@@ -45,77 +42,36 @@ Case = Dict[str, Any]
 
 
 class Made(NamedTuple):
-    """Cases, each with a description ("train=True"), and why there are not more.
-
-    `stopped` says so if the time limit was reached, so that another run may find more.
-    """
+    """Cases, each with a description ("train=True"), and why there are not more."""
 
     cases: List[Tuple[str, Case]]
     detail: str
-    stopped: str = ""
 
 
 def make_cases(
     unit: Callable[..., Any],
     name: str,
     hints: Dict[str, Any],
-    seconds: float = math.inf,
+    end: float = math.inf,
     work: int = WORK,
 ) -> Made:
     """Return inputs under which `unit` runs: the first has been run, the others traced.
 
     `name` is "module:qualified name". `hints`: "class", the class of a method, and "classes",
-    dataclasses of the project that may be arguments. After `seconds`, the cases that were found by
-    then are returned.
+    dataclasses of the project that may be arguments. At `end`, a time of `time.process_time`, no
+    more are looked for.
     """
-    budget = Budget(TRIES, work)
-    stopped = ""
     maker = _Maker(unit, name, hints)
     # JAX's own frames show the operands.
     config: Any = jax.config
     filtering = config.jax_traceback_filtering
     config.update("jax_traceback_filtering", "off")
     try:
-        with _alarm(seconds):
-            maker.run(budget)
-    except OutOfTime:
-        stopped = "generating inputs was stopped after {:.0f} s".format(seconds)
-        maker.reasons.append(stopped)
+        maker.run(Budget(TRIES, work, end))
     finally:
         config.update("jax_traceback_filtering", filtering)
         candidates.sizes.clear()
-    return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)), stopped)
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Raise `OutOfTime` in what takes more CPU time, where the system can do that."""
-    if (
-        math.isinf(seconds)
-        or not hasattr(signal, "setitimer")
-        or threading.current_thread() is not threading.main_thread()
-    ):
-        yield
-        return
-
-    ringing = [True]
-
-    def ring(number: int, frame: Any) -> None:
-        if ringing:
-            raise OutOfTime
-
-    before = signal.signal(signal.SIGPROF, ring)
-    # Repeat the signal: Python drops exceptions raised in finalisers. Zero would be no alarm.
-    signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.001), 0.2)
-    try:
-        yield
-    finally:
-        try:
-            ringing.clear()
-        finally:  # also if the signal arrives here
-            ringing.clear()
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.signal(signal.SIGPROF, before)
+    return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)))
 
 
 class _Maker:
@@ -255,7 +211,7 @@ class _Maker:
             self.search.restore(base)
             self._pin(pins)
             tries = TRIES_FOR_MADE_UP if are_made_up(pins) else TRIES_FOR_ANOTHER
-            trouble = self._solve(Budget(tries, budget.left()))
+            trouble = self._solve(budget.part(tries))
             if trouble is not None:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))
                 combinations.reject(pins)
@@ -271,12 +227,11 @@ class _Maker:
         """Add cases with other numbers, numbers of other magnitudes, and other sizes."""
 
         def runs() -> bool:
-            left = Budget(TRIES_FOR_ANOTHER, budget.left())
+            left = budget.part(TRIES_FOR_ANOTHER)
             return budget.spend() and search_loop.runs(self.search, self._call, left)
 
         def solves() -> bool:
-            left = Budget(TRIES_FOR_ANOTHER, budget.left())
-            return budget.spend() and self._solve(left) is None
+            return budget.spend() and self._solve(budget.part(TRIES_FOR_ANOTHER)) is None
 
         for about in variants.renumber(self.search, base, runs):
             case = self._case(0)
@@ -343,7 +298,7 @@ class _Maker:
         try:
             calls = pure_functions.prepare(self.unit, self._case(variant))
             finite = _finite([evaluated(*call[1:]) for call in calls[-1:]])
-        except NOT_OURS:
+        except KeyboardInterrupt:
             raise
         except BaseException as error:
             return repairs.describe(error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
+import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
@@ -42,29 +43,27 @@ Call = Callable[[Tuple[Any, ...], Dict[str, Any]], Any]
 Snapshot = Dict[int, Any]
 
 
-class OutOfTime(BaseException):
-    """The time for a unit is over. Not an Exception, so that the unit's handlers ignore it."""
-
-
-# Exceptions that must not be taken for errors of the unit.
-NOT_OURS = (OutOfTime, KeyboardInterrupt, GeneratorExit)
-
-
 class Budget:
-    """The passes and the work that are left, which do not depend on the load of the machine."""
+    """The passes, the work, and the CPU time that are left.
 
-    def __init__(self, tries: int, work: float) -> None:
+    Work does not depend on the load of the machine, and rarely leaves any passes to the time.
+    """
+
+    def __init__(self, tries: int, work: float, end: float) -> None:
+        """`work` counts operations; `end` is a time of `time.process_time`."""
         self.tries = tries
-        self.deadline = operations.count + work
+        self._deadline = operations.count + work
+        self._end = end
 
     def spend(self) -> bool:
         """Take one pass; False when nothing is left."""
         self.tries -= 1
-        return self.tries >= 0 and operations.count < self.deadline
+        in_time = operations.count < self._deadline and time.process_time() < self._end
+        return self.tries >= 0 and in_time
 
-    def left(self) -> float:
-        """Return the work that is left: operations to trace."""
-        return self.deadline - operations.count
+    def part(self, tries: int) -> Budget:
+        """Return a budget of the work and the time that are left."""
+        return Budget(tries, self._deadline - operations.count, self._end)
 
 
 class Search:
@@ -260,7 +259,7 @@ class Search:
                     stack.enter_context(jax.ensure_compile_time_eval())
                 stack.enter_context(operations.counted())
                 jax.eval_shape(traced, leaves)
-        except NOT_OURS:
+        except KeyboardInterrupt:
             raise
         except BaseException as error:  # `sys.exit` and pytest outcomes are not Exceptions
             return error
