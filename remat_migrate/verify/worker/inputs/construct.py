@@ -118,35 +118,34 @@ def arguments(pairs: Roots, get_value: GetValue) -> Tuple[Tuple[Any, ...], Dict[
     return tuple(args), kwargs
 
 
-def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
-    """Return the value of a decided node; another `variant` has other numbers."""
+def built(node: Node, get_value: GetValue) -> Any:
+    """Return the value of a node that is no array, of the values of its parts."""
     choice = node.choice
-
-    def part(child: Node) -> Any:
-        return plain(child, variant, nodes)
-
     if choice.kind == VALUE:
         return choice.value
+    if choice.kind == INSTANCE:
+        return instance(node, get_value)
+    if choice.kind == FIELDS:
+        return produced.with_fields(node, get_value)
+    if choice.kind in (LIST, TUPLE, TREE):
+        parts = [get_value(node.children[str(at)]) for at in range(node.count())]
+        if choice.kind == TREE:
+            return jax.tree_util.tree_unflatten(choice.value.structure, parts)
+        return parts if choice.kind == LIST else tuple(parts)
+    children = {name: node.children[name] for name in choice.value}
+    entries = {n: get_value(child) for n, child in children.items() if child.choice.kind != ABSENT}
+    return stand_in.Record(entries) if node.attributes else entries
+
+
+def concrete(node: Node, variant: int) -> Any:
+    """Return the value of a decided node; another `variant` has other numbers."""
+    choice = node.choice
     if choice.kind == KEY:
         return key(choice)
-    if choice.kind == ARRAY:
-        return jnp.asarray(random_array(node, choice, variant))
-    if choice.kind == CONSTANT:
-        return random_array(node, choice, variant)
-    if choice.kind == INSTANCE:
-        return instance(node, part)
-    if choice.kind == FIELDS:
-        return produced.with_fields(node, part)
-    if choice.kind in (LIST, TUPLE):
-        parts = [part(node.children[str(at)]) for at in range(node.count())]
-        return parts if choice.kind == LIST else tuple(parts)
-    if choice.kind == TREE:
-        leaves = [part(node.children[str(at)]) for at in range(node.count())]
-        return jax.tree_util.tree_unflatten(choice.value.structure, leaves)
-    names = [name for name in (choice.value or sorted(node.children)) if name in node.children]
-    present = [n for n in names if node.children[n].choice != Choice(ABSENT)]
-    entries = {name: part(node.children[name]) for name in present}
-    return stand_in.Record(entries) if node.attributes else entries
+    if choice.kind in (ARRAY, CONSTANT):
+        made = random_array(node, choice, variant)
+        return made if choice.kind == CONSTANT else jnp.asarray(made)
+    return built(node, lambda part: concrete(part, variant))
 
 
 def key(choice: Choice) -> Any:

@@ -100,8 +100,6 @@ class _Maker:
             self.reasons.append("its signature cannot be read")
             return
         self._roots(made)
-        for parameter, node in self.search.roots:
-            node.unused = not code_usage.is_read(self.unit, parameter.name)
         trouble = self._solve(budget)
         if trouble is not None:
             self.reasons.append("no inputs found: " + trouble)
@@ -216,7 +214,7 @@ class _Maker:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))
                 combinations.reject(pins)
                 continue
-            used = {node.number for node in self.search.in_use() if not node.unused}
+            used = {node.number for node in self.search.in_use()}
             if self._assignment() in done or not used.intersection(number for number, _ in pins):
                 combinations.reject(pins)
                 continue
@@ -306,7 +304,7 @@ class _Maker:
 
     def _case(self, variant: int) -> Case:
         args, kwargs = construct.arguments(
-            self.search.roots, lambda node: construct.plain(node, variant, self.search.nodes)
+            self.search.roots, lambda node: construct.concrete(node, variant)
         )
         return {"args": args, "kwargs": kwargs, "context": self.context}
 

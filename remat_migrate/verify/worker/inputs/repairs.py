@@ -105,7 +105,7 @@ def _other_kinds(node: Node, text: str) -> List[Choice]:
         return [Choice(DICT)]
     if "callable" in text:
         return guesses.functions(node)
-    is_text = candidates.is_text(node.name) and not node.inside
+    is_text = candidates.matches(candidates.TEXT, node.name) and not node.inside
     if is_text or re.search(r"must be (a )?str|expected str|attribute name", text):
         return candidates.strings(node.name)
     if re.search(r"must be real number|as an integer|must be integers", text):

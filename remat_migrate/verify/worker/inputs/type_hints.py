@@ -129,7 +129,7 @@ def plan_of_value(name: str, held: Any) -> Optional[Plan]:
         return Plan(rates, rates)
     if isinstance(held, enum.Enum):
         return Plan([value(held)], [value(member) for member in type(held)])
-    if candidates.is_dtype(name):
+    if candidates.matches(candidates.DTYPE, name):
         types = [value(held), *map(value, _other_dtypes(held))]
         return Plan(types, types)
     if settings.holds_settings(held) and not flax_modules.is_module(held):
