@@ -234,7 +234,7 @@ def _fixes_of(unit: Unit, by_unit: Mapping[UnitKey, list[Applied]]) -> list[Appl
 def _unit_name(finding: Finding) -> str:
     try:
         return unit_at(finding.source.text, finding.span.start) or ""
-    except (SyntaxError, SourceError):
+    except SourceError:
         return ""  # not Python
 
 

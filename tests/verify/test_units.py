@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from remat_migrate.errors import SourceError
 from remat_migrate.verify.units.module_diff import (
     ChangedUnit,
     ModuleDiff,
@@ -430,7 +431,7 @@ class TestNames:
 
 def test_text_that_is_not_python():
     for before, after in [("def", ""), ("", "def"), ("\0", "")]:
-        with pytest.raises(SyntaxError):
+        with pytest.raises(SourceError):
             diff_modules(before, after)
 
 

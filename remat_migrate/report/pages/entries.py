@@ -235,5 +235,5 @@ def _unit_name(source: SourceFile, offset: int) -> str:
 
     try:
         return unit_at(source.text, offset) or ""
-    except (SyntaxError, SourceError):
+    except SourceError:
         return ""  # not Python; the unit of a text file has no name either

@@ -57,7 +57,7 @@ def diff_modules(before: str, after: str) -> ModuleDiff:
     """Compare two texts of a module, ignoring positions, formatting, comments and docstrings.
 
     Raises:
-        SyntaxError: this interpreter cannot parse one of the texts.
+        SourceError: this interpreter cannot parse one of the texts.
     """
     return _Comparison(outline(before), outline(after)).diff()
 
@@ -69,7 +69,7 @@ def unit_at(text: str, offset: int) -> str | None:
     import and belongs to no unit; None is a comment or a blank line outside of every statement.
 
     Raises:
-        SyntaxError: this interpreter cannot parse the text.
+        SourceError: this interpreter cannot parse the text.
     """
     found = outline(text)
     pieces = [*found.code, *found.script]
