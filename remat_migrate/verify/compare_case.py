@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from .copies.sides import Sides, error_line, needed
+from .copies.sides import Sides, needed
 from .evidence import BothExecuted, Evidence, Executed, Outcome, Unit, Verdict
 from .executed import all_of
 from .session import ChannelSpoiled, Reply, Worker, WorkerEnded
+from .worker.failures import headline
 
 # Compiled values that are further apart differ, unless the old code varies by itself; for nearer
 # ones, derivatives and uncompiled values decide. Relative to the largest entry of an array.
@@ -270,11 +271,11 @@ def _evaluated(
     if "missing" in reply:
         return _Evaluated(reply["missing"], lacks=lacks)
     if "error" in reply:
-        return _Evaluated(error_line(reply["error"]), reply["error"], lacks)
+        return _Evaluated(headline(reply["error"]), reply["error"], lacks)
     executed = sides.executed(worker, reply)
     if not (failure := reply["failure"]):
         return _Evaluated(executed=executed, reply=reply)
-    return _Evaluated(error_line(failure), failure, lacks, executed, reply)
+    return _Evaluated(headline(failure), failure, lacks, executed, reply)
 
 
 def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
@@ -290,7 +291,7 @@ def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
         detail = f"its results cannot be compared: the process {error}"
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
     if "error" in reply:
-        detail = f"its results cannot be compared: {error_line(reply['error'])}"
+        detail = f"its results cannot be compared: {headline(reply['error'])}"
         trace = _traceback(sides, reply["error"])
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail, traceback=trace)
     if refusal := _of_stand_in(sides, unit, reply["failure"]):
@@ -329,7 +330,7 @@ def _of_stand_in(sides: Sides, unit: Unit, error: Mapping[str, Any] | None) -> V
     """Return the verdict if new code fails because of a made-up function or object."""
     if not error or not error["in_stand_in"]:
         return None
-    detail = f"JAX takes no function that is made up: {sides.translate(error_line(error))}"
+    detail = f"JAX takes no function that is made up: {sides.translate(headline(error))}"
     return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
 
 

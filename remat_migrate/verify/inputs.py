@@ -9,15 +9,16 @@ from typing import Any
 
 from ..errors import VerificationError
 from .command import RecordedCalls
-from .copies.sides import Sides, error_line, needed
+from .copies.sides import Sides, needed
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
+from .worker.failures import headline
 
 # How the worker describes cases of other sizes than the first, of another type, and of its sizes
 # with other numbers.
 RESIZED = "other sizes"
 LOWER_PRECISION = "bfloat16 arrays"
-MAGNITUDES = ("large values", "values of all magnitudes", "small values")
+MAGNITUDES = ("positive values", "large values", "values of all magnitudes", "small values")
 
 _MOST_CASES = 20
 _MOST_WITH_FLIPS = 12
@@ -93,7 +94,7 @@ def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:
     if "error" in reply:
         trace = sides.translate(reply["error"]["traceback"]).rstrip().splitlines()
         raise VerificationError(
-            f"cases: {file} raised {error_line(reply['error'])}\n" + "\n".join(trace[1:][-5:])
+            f"cases: {file} raised {headline(reply['error'])}\n" + "\n".join(trace[1:][-5:])
         )
     units: Mapping[str, Reply] = reply["units"]
     return units
@@ -152,7 +153,7 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         none.outcome = Outcome.FAILS_BEFORE if reply["running"] else Outcome.NOT_EXERCISED
         action = "running" if reply["running"] else "importing"
         remedy = _remedy(reply["error"], sides.before.side.python, sides.before.side.platform)
-        failure = sides.translate(error_line(reply["error"]))
+        failure = sides.translate(headline(reply["error"]))
         none.detail = "; ".join(filter(None, [f"{action} it: {failure}", remedy]))
         none.traceback = sides.translate(reply["error"]["traceback"])
         return none

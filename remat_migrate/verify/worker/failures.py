@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Mapping, Optional
 
 # JAX's messages go on for long.
 _LONGEST = 2000
@@ -24,7 +24,7 @@ _TRACED = re.compile(
 _SEPARATOR = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
 
 
-def headline(described: Dict[str, Any]) -> str:
+def headline(described: Mapping[str, Any]) -> str:
     """Return the type and the first line of the message of a described exception."""
     lines = described["message"].strip().splitlines()
     return "%s: %s" % (described["type"], lines[0]) if lines else str(described["type"])

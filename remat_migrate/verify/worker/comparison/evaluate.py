@@ -5,7 +5,6 @@ Results are written as arrays of numpy, and their dtypes in JSON: comparing them
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import random
@@ -22,7 +21,7 @@ from ..environment import caches
 from ..failures import describe
 from ..frameworks import pure_functions
 from ..frameworks.abstraction import NotCompiled, PureCall, compiled, has_abstract, split
-from ..lookup import attribute, named_arguments
+from ..lookup import attribute, named_arguments, signature
 from ..program import agreement, trace
 from ..transfer.arrays import is_key, key_data
 from . import precision, results
@@ -180,19 +179,16 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
 
 def _takes(unit: Any, name: str) -> bool:
     """Return whether a function accepts a keyword argument of that name."""
-    try:
-        parameters = inspect.signature(unit).parameters
-    except (TypeError, ValueError):
+    made = signature(unit)
+    if made is None or name in made.parameters:
         return True
-    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return any(p.kind is p.VAR_KEYWORD for p in made.parameters.values())
 
 
 def _defaults(unit: Any) -> Dict[str, str]:
     """Return the defaults of the parameters of a unit that have a meaningful text."""
-    try:
-        parameters = inspect.signature(unit).parameters.values()
-    except (TypeError, ValueError):
-        return {}
+    made = signature(unit)
+    parameters = made.parameters.values() if made else ()
     plain = (bool, int, float, complex, str, bytes, type(None))
     return {p.name: repr(p.default) for p in parameters if isinstance(p.default, plain)}
 
