@@ -96,7 +96,7 @@ def _fails_before(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verd
         written = _run_both(sides, unit, case, how, [], sides.written)
         if written.outcome is Outcome.FAILS_AFTER:
             detail = f"with its checkpoints, the old code fails, too: {written.detail}"
-            return replace(written, outcome=Outcome.FAILS_BEFORE, detail=detail, traced=())
+            return replace(written, outcome=Outcome.FAILS_BEFORE, detail=detail)
     return None
 
 
@@ -161,7 +161,6 @@ def _run_both(
             Outcome.FAILS_AFTER,
             calls=1,
             detail=sides.translate(after.failure),
-            traced=_traced(after.error),
             traceback=_traceback(sides, after.error),
         )
     shapes = tuple(before.said("shapes", ()))
@@ -317,8 +316,7 @@ def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
         reply["max_abs"],
         reply["max_rel"],
         detail,
-        _traced(reply["failure"]) if outcome is Outcome.FAILS_AFTER else (),
-        evidence,
+        evidence=evidence,
         traceback=_traceback(sides, reply["failure"]),
         difference=sides.translate(reply["difference"]),
         returns_nothing=returns_nothing,
@@ -336,7 +334,3 @@ def _of_stand_in(sides: Sides, unit: Unit, error: Mapping[str, Any] | None) -> V
 
 def _traceback(sides: Sides, error: Mapping[str, Any] | None) -> str:
     return sides.translate(error["traceback"]) if error else ""
-
-
-def _traced(error: Mapping[str, Any] | None) -> tuple[str, ...]:
-    return tuple(error["arguments"]) if error else ()

@@ -32,16 +32,15 @@ class Cases:
 
     Attributes:
         inputs: their origin.
-        files: the pickle of each case, which only workers load.
-        about: what distinguishes each case: `is_training=True`.
+        found: each with its "file", a pickle that only workers load, and what it is "about", which
+            distinguishes it from the others: `is_training=True`.
         detail: why there are none.
         outcome: the verdict if there are none.
         traceback: of the exception because of which there are none.
     """
 
     inputs: Inputs
-    files: list[str] = field(default_factory=list)
-    about: list[str] = field(default_factory=list)
+    found: list[Mapping[str, str]] = field(default_factory=list)
     detail: str = ""
     outcome: Outcome = Outcome.NOT_EXERCISED
     traceback: str = ""
@@ -108,21 +107,16 @@ def find_cases(
 ) -> Cases:
     """Return inputs for a unit, from the first source that has any."""
     sources = [_cases(Inputs.DECLARED, declared)] if declared else []
-    sources += [recorded_cases(recorded)] if recorded else []
+    if recorded:
+        sources.append(Cases(Inputs.RECORDED, recorded.cases[:_MOST_CASES], recorded.detail))
     for source in sources:
-        if source.files:
+        if source.found:
             return with_flips(sides, unit, source)
     reasons = [f"{source.inputs} inputs: {source.detail}" for source in sources if source.detail]
     made = _made(sides, unit)
-    if not made.files and reasons:
+    if not made.found and reasons:
         made.detail = "; ".join([*reasons, f"made inputs: {made.detail}"])
     return made
-
-
-def recorded_cases(calls: RecordedCalls) -> Cases:
-    """Return the cases that were recorded; there may be none that could be saved."""
-    files, about = calls.files[:_MOST_CASES], calls.about[:_MOST_CASES]
-    return Cases(Inputs.RECORDED, files, about, calls.detail)
 
 
 def _made(sides: Sides, unit: Unit) -> Cases:
@@ -179,31 +173,24 @@ def _remedy(error: Mapping[str, Any], python: Path, platform: str) -> str:
 
 
 def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
-    cases = reply["cases"][:_MOST_CASES]
-    return Cases(
-        inputs,
-        [case["file"] for case in cases],
-        [case["about"] for case in cases],
-        reply.get("detail", ""),
-    )
+    return Cases(inputs, reply["cases"][:_MOST_CASES], reply.get("detail", ""))
 
 
 def with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
     """Add cases with the other value of each bool that had the same value in all calls."""
-    most = max(len(cases.files), _MOST_WITH_FLIPS)
-    seen = {part for about in cases.about for part in about.split(", ")}
+    most = max(len(cases.found), _MOST_WITH_FLIPS)
+    seen = {part for case in cases.found for part in case["about"].split(", ")}
     place = 1  # before other calls like the first
-    for case in tuple(cases.files):
+    for case in tuple(cases.found):
         folder = sides.folder("flipped")
         try:
-            reply = sides.ask(sides.before, unit, "flip", case=case, folder=folder)
+            reply = sides.ask(sides.before, unit, "flip", case=case["file"], folder=folder)
         except WorkerEnded:
             break  # evaluating the case itself reports the reason
         for flipped in reply.get("cases", ()):
             if flipped["about"] not in seen:
                 seen.add(flipped["about"])
-                cases.files.insert(place, flipped["file"])
-                cases.about.insert(place, flipped["about"])
+                cases.found.insert(place, flipped)
                 place += 1
-    del cases.files[most:], cases.about[most:]
+    del cases.found[most:]
     return cases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -30,6 +31,8 @@ from .session import Reply
 
 # The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "
+# How JAX says that a traced value must be concrete.
+_NEEDS_VALUE = re.compile(r"jax\.errors\.(Concretization|NonConcrete|Tracer)")
 # A string that no code knows.
 _MADE_UP = "='other'"
 _SAME_PROGRAM = (Evidence.PROGRAM, Evidence.BOTH)
@@ -175,7 +178,7 @@ def _decider(
         calls = recorded.get(sides.identity(unit))
         with sides.for_unit() as own:
             cases = find_cases(own, unit, declared.get(unit.name), calls)
-            if not cases.files:
+            if not cases.found:
                 found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
             else:
                 found = _replayed(own, unit, cases)
@@ -197,7 +200,8 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     verdicts: list[Verdict] = []
     undecided: list[Verdict] = []
     said: list[str] = []
-    for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
+    for number, case in enumerate(cases.found):
+        about = case["about"]
         if about in MAGNITUDES and verdicts and verdicts[0].evidence in _SAME_PROGRAM:
             continue  # they have the program of the first, and only their numbers would say more
         # Where the programs are the same, the numbers of one case will do. Those of arrays in
@@ -205,11 +209,12 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         made = cases.inputs is not Inputs.DECLARED
         is_other = about.startswith((LOWER_PRECISION, RESIZED))
         values = not is_other and not (made and verdicts)
-        verdict = compared(sides, unit, case, derivatives=number == 0, values=values)
-        if about.startswith(_VARIED) and verdict.traced:
+        verdict = compared(sides, unit, case["file"], derivatives=number == 0, values=values)
+        is_failing = verdict.outcome is Outcome.FAILS_AFTER
+        if about.startswith(_VARIED) and is_failing and _NEEDS_VALUE.match(verdict.detail):
             # The number must be concrete, and real calls may never pass another value.
             continue
-        if _MADE_UP in about and verdict.outcome is Outcome.FAILS_AFTER:
+        if _MADE_UP in about and is_failing:
             # The new code refuses what the old code took for the last of its options.
             continue
         if verdict.outcome.is_wrong or is_undecided(verdict):
@@ -221,8 +226,8 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         verdicts.append(verdict)
         if reaches(unit, verdict.executed):
             said.append(about)
-    if len(cases.files) > 1 and any(verdict.keeps_data for verdict in verdicts):
-        verdict = compared_in_turn(sides, unit, tuple(cases.files))
+    if len(cases.found) > 1 and any(verdict.keeps_data for verdict in verdicts):
+        verdict = compared_in_turn(sides, unit, tuple(case["file"] for case in cases.found))
         if verdict.outcome.is_wrong:
             detail = f"called with all cases in turn: {verdict.detail}"
             return replace(verdict, inputs=cases.inputs, detail=detail)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from ...analysis.names.expected_failures import is_test
 from ...discovery.file_kinds import is_python
 from ...errors import SourceError
 from ...text import read_source
@@ -22,7 +23,6 @@ from .outline import Outline, Piece, dotted_name, outline
 # Files with texts other than those on disk.
 Texts = Mapping[Path, bytes]
 _ON_DISK: Texts = MappingProxyType({})
-_IS_TEST = re.compile(r"(?:test_\w*|\w*_test|tests?)\.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,10 @@ def diff_project(
         name = path.name
         if path.is_relative_to(import_names.root):
             name = path.relative_to(import_names.root).as_posix()
-        if is_python(path, after or before) and may_be_notebook(path):
+        texts = [data for data in (before, after) if data is not None]
+        if may_be_notebook(path):
             not_exercised(Unit(path, "", is_text=True), "notebooks cannot be imported")
-        elif not _is_python(path, before, after):
+        elif not any(is_python(path, data) for data in texts):
             not_exercised(Unit(path, "", is_text=True), "not a Python file")
         elif before is None or after is None:
             notes.append(f"{name}: {'new' if before is None else 'removed'} file, not compared")
@@ -84,11 +85,6 @@ def all_units(paths: Iterable[Path], import_names: ImportNames, cases: Path) -> 
         if path.resolve() != cases.resolve():
             module = import_names.of(path).module or path.name
             yield from (f"{module}.{name}" for name in _outline_of(path).units)
-
-
-def is_test_file(path: Path) -> bool:
-    """Return whether a file holds tests, by its name."""
-    return _IS_TEST.fullmatch(path.name) is not None
 
 
 def callers(
@@ -123,7 +119,7 @@ def callers(
     prefilter = re.compile(rb"\b(?:" + any_name + rb")\b")
     for path in paths if by_name else ():
         new = _outline_of(path, after, prefilter)
-        if is_test_file(path) or not new.units:
+        if is_test(path) or not new.units:
             continue
         libraries = {name for name, pieces in new.bindings.items() if _is_of_jax(pieces)}
         for qualname, pieces in new.units.items():
@@ -192,11 +188,6 @@ def _notes(name: str, found: ModuleDiff) -> Iterator[str]:
     for what, names in (("new", found.added), ("removed", found.removed)):
         if names:
             yield f"{name}: {what}: {', '.join(names)}"
-
-
-def _is_python(path: Path, *contents: bytes | None) -> bool:
-    script = any(c and c.startswith(b"#!") and b"python" in c.split(b"\n", 1)[0] for c in contents)
-    return is_python(path) or script
 
 
 def _text(path: Path, data: bytes) -> str:

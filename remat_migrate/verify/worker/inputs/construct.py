@@ -87,21 +87,8 @@ def instance(node: Node, get_value: GetValue) -> Any:
     library = nnx_modules.nnx()
     if library is not None and cls is library.Rngs:
         return library.Rngs(0)
-    made = signature(cls)
-    parameters = list(made.parameters.values()) if made else []
-    made_so_far: List[Any] = []
-    kwargs: Dict[str, Any] = {}
-    for parameter in parameters:
-        if parameter.name not in node.children:
-            continue
-        thing = get_value(node.children[parameter.name])
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            made_so_far.append(thing)
-        else:
-            kwargs[parameter.name] = thing
-    if haiku_units.is_deferred(cls):
-        return haiku_units.Deferred(cls, tuple(made_so_far), kwargs)
-    return cls(*made_so_far, **kwargs)
+    kwargs = {name: get_value(child) for name, child in node.children.items()}
+    return haiku_units.Deferred(cls, kwargs) if haiku_units.is_deferred(cls) else cls(**kwargs)
 
 
 def arguments(pairs: Roots, get_value: GetValue) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:

@@ -229,8 +229,7 @@ class _Maker:
         self.cases.append((variants.LOWER_PRECISION, variants.in_lower_precision(self._case(0))))
         for variant, about in construct.MAGNITUDES.items():
             self.cases.append((about, self._case(variant)))
-        integers = code_usage.integers_read(self.unit)
-        for about in variants.resize(self.search, base, runs, integers):
+        for about in variants.resize(self.search, base, runs, self.search.integers):
             self.cases.append((about, self._case(0)))
         for about in variants.recount(self.search, base, solves):
             self.cases.append((about, self._case(0)))
@@ -239,7 +238,7 @@ class _Maker:
         for number, choice in pins:
             node = self.search.nodes[number]
             node.forget()
-            if choice.kind == FIELDS:
+            if choice.kind in (FIELDS, INSTANCE):
                 node.children = {}
             node.choose([choice])
             node.pinned = choice.kind != GUESS
