@@ -256,7 +256,7 @@ def _evaluated(
             "evaluate",
             cases=[case] if isinstance(case, str) else case,
             folder=folder,
-            **how._asdict(),
+            how=how._asdict(),
             form=form,
             names=sides.shared_names(unit),
         )

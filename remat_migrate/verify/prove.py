@@ -200,16 +200,17 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     verdicts: list[Verdict] = []
     undecided: list[Verdict] = []
     said: list[str] = []
-    for number, case in enumerate(cases.found):
+    for case in cases.found:
         about = case["about"]
         if about in MAGNITUDES and verdicts and verdicts[0].evidence in _SAME_PROGRAM:
             continue  # they have the program of the first, and only their numbers would say more
-        # Where the programs are the same, the numbers of one case will do. Those of arrays in
-        # recorded cases are made, too.
+        # Where the programs are the same, derivatives and numbers of one case will do. Recorded
+        # cases have made arrays, too.
         made = cases.inputs is not Inputs.DECLARED
+        is_first = not any(verdict.outcome is Outcome.EQUAL for verdict in verdicts)
         is_other = about.startswith((LOWER_PRECISION, RESIZED))
-        values = not is_other and not (made and verdicts)
-        verdict = compared(sides, unit, case["file"], derivatives=number == 0, values=values)
+        values = not is_other and (is_first or not made)
+        verdict = compared(sides, unit, case["file"], derivatives=is_first, values=values)
         is_failing = verdict.outcome is Outcome.FAILS_AFTER
         if about.startswith(_VARIED) and is_failing and _NEEDS_VALUE.match(verdict.detail):
             # The number must be concrete, and real calls may never pass another value.
