@@ -157,7 +157,6 @@ class Verdict:
         max_abs: the largest absolute difference of an entry; None if nothing was compared.
         max_rel: the largest difference relative to the largest entry of its array.
         detail: one line: where it differs, which error, why nothing ran.
-        traced: the arguments that must be concrete, if the new code failed and JAX names them.
         evidence: what the verdict rests on; None unless it is equal or close.
         shapes: the arrays of the first case: `x: float32[2,4,8]`.
         substituted: names that the environment lacks and what stands in for them.
@@ -179,7 +178,6 @@ class Verdict:
     max_abs: float | None = None
     max_rel: float | None = None
     detail: str = ""
-    traced: tuple[str, ...] = ()
     evidence: Evidence | None = None
     shapes: tuple[str, ...] = ()
     substituted: tuple[str, ...] = ()

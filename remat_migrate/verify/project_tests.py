@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..analysis.names.expected_failures import is_test
 from .command import RecordedCalls, recorded_calls, run_command
 from .copies.import_names import ImportNames
 from .copies.sides import Sides
@@ -20,7 +21,6 @@ from .evidence import Outcome, Unit, UnitKey, Verdict
 from .options import VerifyOptions
 from .recording import recorders
 from .scratch import scratch_folder
-from .units.project_diff import is_test_file
 
 # Test files that run.
 _MOST_RUN = 16
@@ -72,7 +72,7 @@ class ProjectTests:
         side = sides.before.side
         paths = os.pathsep.join(map(str, (*side.paths, side.copy)))
         named = " ".join(shlex.quote(str(file)) for file in files)
-        with recorders(sides, sides.old, units):
+        with recorders(sides, units):
             run = run_command(
                 f"PYTHONPATH={shlex.quote(paths)} REMAT_MIGRATE_TESTS=1"
                 f" JAX_DISABLE_MOST_OPTIMIZATIONS=1 {shlex.quote(str(side.python))} {_PYTEST}"
@@ -113,7 +113,7 @@ def _test_files(sides: Sides, units: Sequence[Unit]) -> list[Path]:
     named = re.compile(rb"\b(?:" + names.encode() + rb")\b")
     found = []
     for path in import_names.files:
-        if is_test_file(path) and modules & import_names.run_with(path):
+        if is_test(path) and modules & import_names.run_with(path):
             with suppress(OSError):  # removed meanwhile
                 stem = path.stem.removeprefix("test_").removesuffix("_test")
                 is_near = any(stem == module.stem for module in modules)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from ...errors import SourceError
 from ..evidence import Spot
 from .edits import Edits
 from .outline import STAR, Outline, Piece, outline
@@ -57,36 +58,28 @@ def diff_modules(before: str, after: str) -> ModuleDiff:
     """Compare two texts of a module, ignoring positions, formatting, comments and docstrings.
 
     Raises:
-        SyntaxError: this interpreter cannot parse one of the texts.
+        SourceError: this interpreter cannot parse one of the texts.
     """
     return _Comparison(outline(before), outline(after)).diff()
 
 
-def unit_at(text: str, offset: int) -> str | None:
-    """Return the unit that contains a character, counted from 0.
+def unit_at(text: str, offset: int) -> str:
+    """Return the innermost unit or class around a character, counted from 0.
 
-    In a class body this is the attribute, as `Class.name`, or the class. "" is code that runs at
-    import and belongs to no unit; None is a comment or a blank line outside of every statement.
-
-    Raises:
-        SyntaxError: this interpreter cannot parse the text.
+    "" is code of the module itself, and what this interpreter cannot parse.
     """
-    found = outline(text)
-    pieces = [*found.code, *found.script]
-    for group in (found.bindings, found.units):
-        pieces += (piece for each in group.values() for piece in each)
-    for qualname, each in found.classes.items():
-        pieces += each.header
-        for name, attributes in each.attributes.items():
-            own = f"{qualname}.{name}".rstrip(".")
-            pieces += (replace(piece, name=own) for piece in attributes)
-    around = [p for p in pieces if p.span.start <= offset < p.span.end]
-    if not around:
-        return None
-    # Several pieces can have the same span, as in `f, g = h(a), h(b)`: prefer the first unit.
-    known = {*found.units, *found.classes}
-    innermost = min(around, key=lambda p: (p.span.end - p.span.start, p.name not in known))
-    return innermost.name if innermost.name in known or "." in innermost.name else MODULE
+    try:
+        found = outline(text)
+    except SourceError:
+        return ""
+    named = {**{name: each.header for name, each in found.classes.items()}, **found.units}
+    around = [
+        (piece.span.end - piece.span.start, name)
+        for name, pieces in named.items()
+        for piece in pieces
+        if piece.span.start <= offset < piece.span.end
+    ]
+    return min(around)[1] if around else MODULE
 
 
 class _Comparison:

@@ -45,7 +45,6 @@ def _made(unit: Unit, request: Reply) -> Reply:
     for _, case in cases:
         case["left_out"] = unit_cases.left_out(unit.function, case)
     reply = _saved(cases, request["folder"])
-    reply["stopped"] = made.stopped
     if not reply["cases"]:
         reply["detail"] = reply["detail"] or made.detail
     return reply
@@ -97,7 +96,7 @@ def evaluate(request: Reply) -> Reply:
     ]
     if len(cases) > 1:
         with effects.refused():
-            in_turn(unit.function, cases, request["folder"], request["seed"])
+            in_turn(unit.function, cases, request["folder"], request["how"]["seed"])
         return {"failure": {}}  # they are compared by their results alone
     (case,) = cases
     module_state.is_changed = False
@@ -105,14 +104,7 @@ def evaluate(request: Reply) -> Reply:
     changes.shared_names = frozenset(request["names"])
     with effects.refused(unless=case.get("asked_for")):
         failure, needs_constants = evaluate_unit(
-            unit.function,
-            case,
-            request["folder"],
-            request["derivatives"],
-            request["first"],
-            request["values"],
-            request["seed"],
-            request["constants"],
+            unit.function, case, request["folder"], **request["how"]
         )
     return {
         "failure": failure,

@@ -77,8 +77,6 @@ class Node:
         self.children: Dict[str, Node] = {}
         self.attributes: Set[str] = set()
         self.pinned = False
-        # No code reads it.
-        self.unused = False
         # It is only a guess, which an error may be about.
         self.is_guess = False
         self.follow(Plan([Choice(ABSENT)]))

@@ -22,7 +22,7 @@ Arrays = List[Any]
 Program = Dict[str, Any]
 
 # Raised where Python code needs the value of a traced array.
-_CONCRETE = (
+CONCRETE = (
     jax.errors.ConcretizationTypeError,
     jax.errors.NonConcreteBooleanIndexError,
     jax.errors.TracerArrayConversionError,
@@ -140,7 +140,7 @@ def _program(
         with jax_internals.dissolved() as applied, coverage.marking(is_forward) as marked:
             closed = jax.make_jaxpr(function)(*args)
     except Exception as error:
-        return {"error": describe(error), "is_concrete": isinstance(error, _CONCRETE)}
+        return {"error": describe(error), "is_concrete": isinstance(error, CONCRETE)}
     numbering = Numbering(place_of)
     inputs = ["input %d %s" % (i, v.aval.str_short()) for i, v in enumerate(closed.jaxpr.invars)]
     try:

@@ -24,8 +24,9 @@ from ..inputs.node import (
     array,
     value,
 )
+from ..lookup import VARIADIC
 from . import constructors, initialisers
-from .constructors import MISSING, VARIADIC
+from .constructors import MISSING
 from .initialisers import Initialiser
 from .settings import fields, replaced, shallow
 
