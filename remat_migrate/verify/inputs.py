@@ -20,7 +20,7 @@ RESIZED = "other sizes"
 LOWER_PRECISION = "bfloat16 arrays"
 MAGNITUDES = ("positive values", "large values", "values of all magnitudes", "small values")
 
-_MOST_CASES = 20
+_MOST_CASES = 40
 _MOST_WITH_FLIPS = 12
 # Of the time that a unit may take, for making its inputs. Rarely reached: operations are counted.
 _MAKING_SHARE = 0.6
@@ -131,6 +131,7 @@ def _made(sides: Sides, unit: Unit) -> Cases:
             folder=folder,
             root=root,
             seconds=seconds,
+            edited=unit.edited,
         )
     except WorkerEnded as error:
         none.detail = f"making inputs {error}"

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import Any
 
 from ...errors import SourceError
 from ..evidence import Spot
@@ -31,12 +32,14 @@ class ChangedUnit:
         line: its line in the new text.
         before: the edited pieces of the old text.
         after: the edited pieces of the new text.
+        edited: see `Unit.edited`.
     """
 
     qualname: str
     line: int
     before: tuple[Spot, ...] = field(default=(), compare=False)
     after: tuple[Spot, ...] = field(default=(), compare=False)
+    edited: Mapping[str, Sequence[Any]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,7 @@ class _Comparison:
             if reads and not (imported and is_edited):
                 read.add(other)
         edits.read(old, new, read, self._edited_attributes(name, edits))
-        return ChangedUnit(name, line, *edits.spots)
+        return ChangedUnit(name, line, *edits.spots, edits.values)
 
     def _nodes(self, name: str) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """Return the statements that define a name, before and after."""
@@ -269,7 +272,7 @@ class _Comparison:
             for name in unread:
                 if not any(p.is_import for side in (old, new) for p in side.bindings.get(name, ())):
                     edits.compare(*self._nodes(name))
-            yield ChangedUnit(MODULE, lines[0], *edits.spots)
+            yield ChangedUnit(MODULE, lines[0], *edits.spots, edits.values)
 
 
 def _any_reads(pieces: Iterable[Piece], name: str) -> bool:

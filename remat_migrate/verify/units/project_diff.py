@@ -73,6 +73,7 @@ def diff_project(
                     _unit(path, changed.qualname, changed.line, import_names),
                     before=changed.before,
                     after=changed.after,
+                    edited=changed.edited,
                 )
                 units.append(unit)
             notes += _notes(name, found)

@@ -40,7 +40,7 @@ def make(request: Reply) -> Reply:
 
 
 def _made(unit: Unit, request: Reply) -> Reply:
-    made = unit_cases.all_cases(unit, constructors.records(), request["seconds"])
+    made = unit_cases.all_cases(unit, constructors.records(), request["seconds"], request["edited"])
     cases = list(made.cases)
     for _, case in cases:
         case["left_out"] = unit_cases.left_out(unit.function, case)

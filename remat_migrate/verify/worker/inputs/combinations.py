@@ -22,8 +22,10 @@ _Value = Tuple[int, Any]  # the number of a node, and the key of its choice
 class Combinations:
     """The values that are worth a case, and what the cases so far have covered."""
 
-    def __init__(self, base: Snapshot) -> None:
+    def __init__(self, base: Snapshot, asked: Sequence[Pins] = ()) -> None:
+        """`asked` are values to try first, as they are."""
         self._base = base
+        self._asked = list(asked)
         self._flips: List[Pin] = []
         self._known: Set[_Value] = set()
         self._waiting: List[Pins] = []
@@ -51,6 +53,9 @@ class Combinations:
 
     def next(self, room: int) -> Optional[Pins]:
         """Return the values for another case, None if all are covered; `room`: for how many."""
+        while self._asked:
+            if self._is_new(pins := self._asked.pop(0)):
+                return pins
         while self._waiting:
             pins = self._waiting.pop(0)
             while len(self._waiting) >= room and self._waiting and len(pins) < _MOST_TOGETHER:

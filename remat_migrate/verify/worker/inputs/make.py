@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import jax
 import numpy as np
@@ -36,6 +36,9 @@ TRIES_FOR_ANOTHER = 120
 TRIES_FOR_MADE_UP = 4
 
 Case = Dict[str, Any]
+# The "names" and "constants" of decisions and arithmetic that one of two versions lacks.
+Edited = Mapping[str, Sequence[Any]]
+UNEDITED: Edited = {"names": (), "constants": ()}
 
 
 class Made(NamedTuple):
@@ -51,13 +54,14 @@ def make_cases(
     classes: Sequence[type] = (),
     end: float = math.inf,
     work: int = WORK,
+    edited: Edited = UNEDITED,
 ) -> Made:
     """Return inputs under which `unit` can be traced.
 
     `owner` is the class whose instance a method takes, `classes` are dataclasses of the project
     that may be arguments. At `end`, a time of `time.process_time`, no more are looked for.
     """
-    maker = _Maker(unit, owner, classes)
+    maker = _Maker(unit, owner, classes, edited)
     # JAX's own frames show the operands.
     config: Any = jax.config
     filtering = config.jax_traceback_filtering
@@ -74,8 +78,13 @@ class _Maker:
     """One unit, its cases so far, and why there are not more."""
 
     def __init__(
-        self, unit: Callable[..., Any], owner: Optional[type], classes: Sequence[type]
+        self,
+        unit: Callable[..., Any],
+        owner: Optional[type],
+        classes: Sequence[type],
+        edited: Edited,
     ) -> None:
+        self.edited = edited
         self.unit = unit
         self.cls = constructors.concrete(owner)
         self.search = Search(classes, unit, code_usage.reached(unit, self.cls))
@@ -184,13 +193,15 @@ class _Maker:
 
     def _others(self, base: Snapshot, budget: Budget) -> None:
         """Add a case for each alternative value, then for pairs of them."""
-        combinations = Combinations(base)
+        asked = variants.near(self.search, **self.edited)
+        combinations = Combinations(base, asked)
+        most = MOST_CASES + len(asked)
         done: Set[Any] = {self._assignment()}
-        while len(self.cases) < MOST_CASES:
+        while len(self.cases) < most:
             nodes = self.search.in_use()
             combinations.keep(nodes)
             combinations.note(nodes + [c for parent in nodes for c in parent.children.values()])
-            pins = combinations.next(MOST_CASES - len(self.cases))
+            pins = combinations.next(most - len(self.cases))
             if pins is None:
                 break
             if not budget.spend():
@@ -198,7 +209,8 @@ class _Maker:
                 break
             self.search.restore(base)
             self._pin(pins)
-            tries = TRIES_FOR_MADE_UP if are_made_up(pins) else TRIES_FOR_ANOTHER
+            is_near = pins in asked or are_made_up(pins)
+            tries = TRIES_FOR_MADE_UP if is_near else TRIES_FOR_ANOTHER
             trouble = self._solve(budget.part(tries))
             if trouble is not None:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))

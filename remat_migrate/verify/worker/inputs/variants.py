@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Set
+import itertools
+import math
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Set
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ import numpy as np
 
 from ..lookup import attribute
 from . import candidates, code_usage, shapes
+from .combinations import Pins
 from .node import ARRAY, CONSTANT, INSTANCE, LIST, VALUE, Choice, Node
 from .search import Search, Snapshot
 
@@ -26,6 +29,13 @@ _COUNTS = (3, 1)
 
 # How many numbers are changed one by one if they cannot all be changed together.
 _MOST_ALONE = 3
+
+# Combinations of the values of what edited decisions depend on, and all cases for these.
+_MOST_ROWS = 16
+_MOST_NEAR = 24
+
+# With these, a decision depends on the sizes of arrays.
+_OF_SHAPES = {"shape", "ndim", "size", "len"}
 
 _Sizes = Dict[int, int]
 
@@ -66,6 +76,49 @@ def _special(value: Any, found: int) -> Any:
     if type(value) is int:
         return 1
     return 2.0 if value <= 1.0 else 0.5
+
+
+def near(search: Search, names: Sequence[str], constants: Sequence[Any]) -> List[Pins]:
+    """Return values with which an edited decision may go another way, in all combinations.
+
+    Args:
+        search: has found inputs.
+        names: what the decision reads and depends on.
+        constants: numbers and strings in its versions.
+    """
+    found = search.in_use()
+    nodes = [*found, *(child for node in found for child in node.children.values())]
+    nodes = [node for node in dict.fromkeys(nodes) if node.name in names]
+    nodes.sort(key=lambda node: (_is_number(node), names.index(node.name)))
+    numbers = {one for one in constants if type(one) in (int, float)}
+    if not _OF_SHAPES.isdisjoint(names):
+        shapes_in_use = [node.choice.value[0] for node in found if node.choice.kind == ARRAY]
+        numbers.update(size for shape in shapes_in_use for size in (*shape, len(shape)))
+    rows: List[Pins] = [()]
+    for node in nodes:
+        others = list(node.alternatives)
+        if _is_number(node):
+            others = [Choice(VALUE, one) for one in _around(numbers, type(node.choice.value))]
+        elif type(node.choice.value) is str:
+            others += [Choice(VALUE, one) for one in constants if type(one) is str]
+        own = {choice.key(): (node.number, choice) for choice in others}
+        own.pop(node.choice.key(), None)
+        single = [(pin,) for pin in own.values()]
+        # Of too many for all combinations, each alone, and with the other values of all flags.
+        few = len(rows) * (1 + len(single)) <= _MOST_ROWS
+        with_these = dict.fromkeys(rows if few else (rows[0], rows[-1]))
+        rows += [row + pins for pins in single for row in with_these]
+    return rows[1 : _MOST_NEAR + 1]
+
+
+def _around(numbers: Set[Any], kind: type) -> List[Any]:
+    """Return the numbers of a kind at, between, and beyond some numbers, and zero."""
+    if kind is int:
+        floors = [math.floor(number) for number in numbers if math.isfinite(number)]
+        return sorted({number + step for number in floors for step in (-1, 0, 1)}, key=abs)
+    ordered = sorted({0.0, *(float(number) for number in numbers)})
+    between = [(low + high) / 2 for low, high in itertools.pairwise(ordered)]
+    return [*ordered, *between, 2.0 * ordered[-1]] if numbers else []
 
 
 def resize(
