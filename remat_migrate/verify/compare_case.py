@@ -164,7 +164,7 @@ def _run_both(
             traceback=_traceback(sides, after.error),
         )
     shapes = tuple(before.said("shapes", ()))
-    if differs := _settings_differ(before, after):
+    if differs := _settings_differ(before, after) or _habits_differ(before, after):
         return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=shapes)
     verdict = _decided(sides, unit, case, how, old, new)
     refused = bool(after.failure) and not after.said("fits")
@@ -238,6 +238,16 @@ def _settings_differ(before: _Evaluated, after: _Evaluated) -> str:
             said = [f"sets {name} to {value}" if value else "does not" for value in (old, new)]
             found.append(f"the old code {said[0]}, the new code {said[1]}")
     return "; ".join(found)
+
+
+def _habits_differ(before: _Evaluated, after: _Evaluated) -> str:
+    """Return what the new code does besides computing and the old code does not; empty if nothing.
+
+    A checkpoint copies the containers that it returns, so there may be less of it.
+    """
+    old = before.said("habits", ())
+    found = [habit for habit in after.said("habits", ()) if habit not in old]
+    return f"the new code {found[0]}, the old code does not" if found else ""
 
 
 def _evaluated(

@@ -100,6 +100,7 @@ def evaluate(request: Reply) -> Reply:
         return {"failure": {}}  # they are compared by their results alone
     (case,) = cases
     module_state.is_changed = False
+    results.aliases.clear()
     shapes = described_arrays(unit.function, case)
     changes.shared_names = frozenset(request["names"])
     with effects.refused(unless=case.get("asked_for")):
@@ -115,6 +116,10 @@ def evaluate(request: Reply) -> Reply:
         "settings": configuration.changed(),
         "configures": configuration.is_set_by(request["qualname"]),
         "keeps_data": module_state.is_changed,
+        "habits": [
+            *("reads the environment variable %s" % name for name in sorted(configuration.read)),
+            *("returns a container of its arguments as %s" % at for at in sorted(results.aliases)),
+        ],
     }
 
 

@@ -328,6 +328,8 @@ def _known(dtype: Any) -> bool:
 
 
 def _is_array(value: Any) -> bool:
+    if type(value) is int and abs(value) > np.iinfo(np.int32).max:
+        return False  # such as a hash, of which JAX makes no array
     return isinstance(value, (jax.Array, np.ndarray, np.generic, bool, int, float, complex))
 
 

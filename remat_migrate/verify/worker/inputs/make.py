@@ -243,6 +243,8 @@ class _Maker:
             self.cases.append((about, self._case(variant)))
         for about in variants.resize(self.search, base, runs, self.search.integers):
             self.cases.append((about, self._case(0)))
+        for about in variants.untie(self.search, base, solves):
+            self.cases.append((about, self._case(0)))
         for about in variants.recount(self.search, base, solves):
             self.cases.append((about, self._case(0)))
 

@@ -37,6 +37,9 @@ _MOST_NEAR = 24
 # With these, a decision depends on the sizes of arrays.
 _OF_SHAPES = {"shape", "ndim", "size", "len"}
 
+# How many more rows an array gets whose length is also its width.
+_UNTIED = 5
+
 _Sizes = Dict[int, int]
 
 
@@ -139,6 +142,22 @@ def resize(
             else:
                 continue
             break
+    search.restore(base)
+
+
+def untie(search: Search, base: Snapshot, solves: Callable[[], bool]) -> Iterator[str]:
+    """Put a search into a state where an array is not as long as it is wide; yield what it is."""
+    for node in search.in_use():
+        search.restore(base)
+        if node.choice.kind != ARRAY or node.in_tree:
+            continue
+        shape, dtype = node.choice.value
+        if shape[:1] == shape[-1:] and len(shape) > 1:
+            node.choose([Choice(ARRAY, ((shape[0] + _UNTIED, *shape[1:]), dtype))])
+            node.pinned = True
+            if solves():
+                yield "{}: {} rows of {}".format(ABOUT, shape[0] + _UNTIED, node.label)
+                break
     search.restore(base)
 
 
