@@ -38,7 +38,7 @@ TRIES_FOR_MADE_UP = 4
 Case = Dict[str, Any]
 # The "names" and "constants" of decisions and arithmetic that one of two versions lacks.
 Edited = Mapping[str, Sequence[Any]]
-UNEDITED: Edited = {"names": (), "constants": ()}
+UNEDITED: Edited = {}
 
 
 class Made(NamedTuple):

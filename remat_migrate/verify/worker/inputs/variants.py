@@ -81,7 +81,7 @@ def _special(value: Any, found: int) -> Any:
     return 2.0 if value <= 1.0 else 0.5
 
 
-def near(search: Search, names: Sequence[str], constants: Sequence[Any]) -> List[Pins]:
+def near(search: Search, names: Sequence[str] = (), constants: Sequence[Any] = ()) -> List[Pins]:
     """Return values with which an edited decision may go another way, in all combinations.
 
     Args:
