@@ -424,9 +424,6 @@ def described_arrays(function: Any, case: Dict[str, Any]) -> List[str]:
             size = sum(int(leaf.size) for _, leaf in arrays)
             found.append("%s: %d arrays, %d elements" % (name, len(arrays), size))
         else:
-            found += ["%s: %s%s" % (at, leaf.dtype, _shape_of(leaf)) for at, leaf in arrays]
+            shapes = [",".join(map(str, leaf.shape)) for _, leaf in arrays]
+            found += ["%s: %s[%s]" % (at, a.dtype, s) for (at, a), s in zip(arrays, shapes)]
     return found
-
-
-def _shape_of(array: Any) -> str:
-    return "[%s]" % ",".join(map(str, array.shape))
