@@ -17,7 +17,7 @@ from ..analysis.names.expected_failures import is_test
 from .command import RecordedCalls, recorded_calls, run_command
 from .copies.import_names import ImportNames
 from .copies.sides import Sides
-from .evidence import Outcome, Unit, UnitKey, Verdict
+from .evidence import Unit, UnitKey
 from .options import VerifyOptions
 from .recording import recorders
 from .scratch import scratch_folder
@@ -54,13 +54,6 @@ class ProjectTests:
             self._record(sides, new)
         known = {unit.key: self._known.get(unit.key) for unit in units}
         return {key: calls for key, calls in known.items() if calls and calls.called}
-
-    @staticmethod
-    def may_help(verdict: Verdict) -> bool:
-        """Return whether other inputs may exercise what a verdict is about."""
-        unit = verdict.unit
-        weak = verdict.outcome in (Outcome.NOT_EXERCISED, Outcome.FAILS_BEFORE)
-        return weak and bool(unit.qualname) and not unit.is_text
 
     def _record(self, sides: Sides, units: Sequence[Unit]) -> None:
         files = _test_files(sides, units)

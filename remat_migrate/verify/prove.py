@@ -93,16 +93,15 @@ def prove(
             command = task.options.command
             if command:
                 progress("running the command before and after", 0, total)
-            recording = record(sides, command) if command else None
-            proof = replace(proof, command=recording.runs if recording else None)
-            calls = recording.calls if recording else {}
+            runs, calls = record(sides, command) if command else (None, {})
+            proof = replace(proof, command=runs)
             cases = task.options.cases
             declared = declared_cases(sides, cases) if cases else {}
             schedule.run(_decider(sides, declared, calls), sides.stop)
             used = _with_callers(sides, schedule.verdicts, progress)
             found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
             # Unchanged units are compared for the sake of others.
-            unproved = [v for v in found if tests and tests.may_help(v) and not v.unit.uses]
+            unproved = [v for v in found if is_unproved(v) and v.unit.qualname and not v.unit.uses]
             if tests and unproved:
                 progress("running the project's tests", total - len(unproved), total)
                 retried = _with_tests(sides, unproved, tests, progress)

@@ -6,7 +6,6 @@ import ast
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SourceError, VerificationError
@@ -19,21 +18,11 @@ from .evidence import CommandRuns, Unit
 _TAIL_LINES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """The two runs of a command.
+def record(sides: Sides, command: str) -> tuple[CommandRuns, Mapping[str, RecordedCalls]]:
+    """Run the command in both copies at once.
 
-    Attributes:
-        runs: how they ended.
-        calls: the calls of each unit in the old code, by its identity.
-    """
-
-    runs: CommandRuns
-    calls: Mapping[str, RecordedCalls]
-
-
-def record(sides: Sides, command: str) -> Recording:
-    """Run the command in both copies at once, and record the calls of the units in the old one.
+    Returns:
+        How the runs ended, and the calls of each unit in the old code, by its identity.
 
     Raises:
         VerificationError: the command fails before it reaches a unit.
@@ -74,9 +63,7 @@ def record(sides: Sides, command: str) -> Recording:
         wrong += _last_lines(sides.new, after)
     seconds = (before.seconds, after.seconds)
     cases = sum(len(unit.cases) for unit in calls.values())
-    return Recording(
-        CommandRuns(command, before.status, after.status, wrong, seconds, cases), calls
-    )
+    return CommandRuns(command, before.status, after.status, wrong, seconds, cases), calls
 
 
 @contextmanager

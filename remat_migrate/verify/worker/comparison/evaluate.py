@@ -21,8 +21,9 @@ from ..environment import caches
 from ..failures import describe
 from ..frameworks import pure_functions
 from ..frameworks.abstraction import NotCompiled, PureCall, compiled, has_abstract, split
-from ..lookup import attribute, named_arguments, signature
+from ..lookup import named_arguments, signature
 from ..program import agreement, trace
+from ..program.trace import is_inexact
 from ..transfer.arrays import is_key, key_data
 from . import precision, results
 
@@ -228,7 +229,7 @@ class _Program:
     def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
         self._function = function
         self.shared_arrays, self._arguments = split((args, kwargs), _is_dynamic)
-        self.differentiable = [i for i, one in enumerate(self.shared_arrays) if _is_inexact(one)]
+        self.differentiable = [i for i, one in enumerate(self.shared_arrays) if is_inexact(one)]
 
     def traced(self, thorough: bool, values_alone: bool, constants: bool) -> Dict[str, Any]:
         """Return the programs, see `trace.programs`, and the structure of the result as text.
@@ -307,7 +308,7 @@ class _Program:
             filled = list(arrays)
             for index, array in zip(chosen, inexact):
                 filled[index] = array
-            return [r for r in self.array_results(self.call(filled)) if _is_inexact(r)]
+            return [r for r in self.array_results(self.call(filled)) if is_inexact(r)]
 
         outputs, pull_back = jax.vjp(results, [jnp.asarray(arrays[index]) for index in chosen])
         return list(pull_back(_cotangents(outputs))[0])
@@ -338,11 +339,6 @@ def _kind(leaf: Any) -> str:
     if _is_array(leaf):
         return "array"
     return "function" if results.is_function(leaf) else _text(repr(leaf))
-
-
-def _is_inexact(value: Any) -> bool:
-    dtype = attribute(value, "dtype")
-    return dtype is not None and bool(jnp.issubdtype(dtype, jnp.inexact))
 
 
 def _cotangents(outputs: List[Any]) -> List[Any]:
@@ -426,9 +422,6 @@ def described_arrays(function: Any, case: Dict[str, Any]) -> List[str]:
             size = sum(int(leaf.size) for _, leaf in arrays)
             found.append("%s: %d arrays, %d elements" % (name, len(arrays), size))
         else:
-            found += ["%s: %s%s" % (at, leaf.dtype, _shape_of(leaf)) for at, leaf in arrays]
+            shapes = [",".join(map(str, leaf.shape)) for _, leaf in arrays]
+            found += ["%s: %s[%s]" % (at, a.dtype, s) for (at, a), s in zip(arrays, shapes)]
     return found
-
-
-def _shape_of(array: Any) -> str:
-    return "[%s]" % ",".join(map(str, array.shape))

@@ -190,10 +190,7 @@ _STANDARD = frozenset(sys.builtin_module_names) | {"logging", "threading", "path
 
 
 def _attributes(value: Any) -> Dict[str, Any]:
-    names = [field.name for field in dataclasses.fields(value)] if _is_record(value) else []
+    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+    names = [field.name for field in fields]
     names += sorted(set(attribute(value, "__dict__", ())) - set(names))
     return {name: getattr(value, name) for name in names if has(value, name)}
-
-
-def _is_record(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)

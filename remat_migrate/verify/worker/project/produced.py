@@ -70,9 +70,6 @@ class Producers:
         rest = list(plan.choices) if plan else [Choice(GUESS)]
         return Plan(made + rest, plan.alternatives if plan else []) if made else plan
 
-    def _with(self, read: Iterable[str]) -> List[type]:
-        return [cls for cls in self.classes if read and constructors.offers(cls, read)]
-
     # Results of initialisers
 
     def refresh(self, search: Any) -> None:
@@ -139,7 +136,8 @@ class Producers:
         """Return an argument of an initialiser that its annotation or its name tells."""
         classes = [annotation]
         if candidates.is_settings(name):
-            classes += self._with(uses.of_parameter(function, name).fields)
+            read = uses.of_parameter(function, name).fields
+            classes += [cls for cls in self.classes if read and constructors.offers(cls, read)]
         for cls in classes:
             made = constructors.instance_of(cls) if isinstance(cls, type) else None
             if made is not None:
