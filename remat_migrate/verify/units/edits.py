@@ -252,14 +252,12 @@ def _atoms(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _decision(node: ast.expr, at_import: bool) -> Spot:
-    text, outcomes = ast.unparse(node), ["true", "false"]
+    outcomes = ["true", "false"]
     match node:
-        case ast.Call(ast.Name(id="min" | "max"), options, []):
+        case ast.Call(ast.Name(id="min" | "max"), [_, _, *_] as options, []):
             outcomes = [ast.unparse(option) for option in options]
-        case ast.Compare(left, [ast.In() | ast.NotIn()], [ast.Tuple(options) | ast.List(options)]):
-            text = ast.unparse(left)
-            outcomes = [*map(ast.unparse, options), "anything else"]
-    return replace(_expression(node, node, at_import), text=text, outcomes=tuple(outcomes))
+    spot = _expression(node, node, at_import)
+    return replace(spot, text=ast.unparse(node), outcomes=tuple(outcomes))
 
 
 def _constants(node: ast.AST) -> Iterator[str | int | float]:

@@ -13,7 +13,7 @@ from .comparison.compare import compare as compare_results
 from .comparison.evaluate import described_arrays, in_turn
 from .comparison.evaluate import evaluate as evaluate_unit
 from .environment import configuration, effects
-from .inputs import declared
+from .inputs import declared, variants
 from .load import Unit, load_unit
 from .lookup import fits
 from .program import agreement
@@ -40,7 +40,8 @@ def make(request: Reply) -> Reply:
 
 
 def _made(unit: Unit, request: Reply) -> Reply:
-    made = unit_cases.all_cases(unit, constructors.records(), request["seconds"], request["edited"])
+    variants.edited = request["edited"]
+    made = unit_cases.all_cases(unit, constructors.records(), request["seconds"])
     cases = list(made.cases)
     for _, case in cases:
         case["left_out"] = unit_cases.left_out(unit.function, case)

@@ -127,14 +127,10 @@ def _ran(number: int) -> None:
 def _decided(number: int, value: Any, *options: Any) -> Any:
     """Return what a decision gives, and note its outcome.
 
-    `value` is a condition; with `options`, a function that returns one of these, or, in a tuple,
-    what is looked up among them.
+    `value` is a condition; with `options`, a function that returns one of these.
     """
     _ran(number)
-    if isinstance(value, tuple):
-        chosen = [i for i, one in enumerate(options) if one is value[0] or one == value[0]][:1]
-        outcomes, result = chosen or [len(options)], bool(chosen)
-    elif options:
+    if options:
         result = value(*options)
         outcomes = [i for i, one in enumerate(options) if one is result]
         outcomes = outcomes if len(outcomes) == 1 else []  # of equal ones, it is none
@@ -199,15 +195,8 @@ def _call(number: int) -> Any:
 
 def _deciding(spot: Spot, node: Any) -> Any:
     """Return a decision with a call that notes its outcome."""
-    given = [node]
-    is_in = isinstance(node, ast.Compare)
-    if tuple(spot.outcomes) != _TRUTH and is_in:
-        given = [ast.Tuple([node.left], ast.Load()), *node.comparators[0].elts]
-    elif tuple(spot.outcomes) != _TRUTH:
-        given = [node.func, *node.args]
-    call = ast.Call(ast.Name(_DECIDED, ast.Load()), [ast.Constant(spot.number), *given], [])
-    negated = len(given) > 1 and is_in and isinstance(node.ops[0], ast.NotIn)
-    return ast.UnaryOp(ast.Not(), call) if negated else call
+    given = [node] if tuple(spot.outcomes) == _TRUTH else [node.func, *node.args]
+    return ast.Call(ast.Name(_DECIDED, ast.Load()), [ast.Constant(spot.number), *given], [])
 
 
 def _is_future_import(statement: Any) -> bool:

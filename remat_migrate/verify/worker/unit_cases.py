@@ -34,22 +34,17 @@ _MOST_FILES = 400
 _Cases = List[Tuple[str, Case]]
 
 
-def all_cases(
-    unit: Unit,
-    classes: List[type],
-    seconds: float = math.inf,
-    edited: make.Edited = make.UNEDITED,
-) -> make.Made:
+def all_cases(unit: Unit, classes: List[type], seconds: float = math.inf) -> make.Made:
     """Return inputs for a unit.
 
     `classes` are dataclasses of the project that may be arguments. After `seconds` of CPU time, no
-    more are looked for. `edited` is what decisions of either version depend on.
+    more are looked for.
 
     A case with `then` is about a function in the unit's result: where in it ("of"), and with which
     arguments to call that ("args", "kwargs").
     """
     end = time.process_time() + seconds
-    made = make.make_cases(unit.function, unit.owner, classes, end, edited=edited)
+    made = make.make_cases(unit.function, unit.owner, classes, end)
     found = list(made.cases)
     for cls in _subclasses(unit):
         others = make.make_cases(unit.function, cls, classes, end)
@@ -59,7 +54,7 @@ def all_cases(
     if cases:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "case.pkl")
-            derived = _further(unit, cases[0][1], classes, path, end, edited)
+            derived = _further(unit, cases[0][1], classes, path, end)
             plain = [found for found in derived if not _is_scaled(found[0])]
             cases += plain + _also_called(cases, plain)
             cases += [found for found in derived if _is_scaled(found[0])]
@@ -101,7 +96,7 @@ def _named(cls: type, about: str) -> str:
 
 
 def _further(
-    unit: Unit, case: Case, classes: List[type], path: str, end: float, edited: make.Edited
+    unit: Unit, case: Case, classes: List[type], path: str, end: float
 ) -> List[Tuple[str, Case]]:
     """Return the cases for the functions that the unit returns for its first case."""
     try:
@@ -111,7 +106,7 @@ def _further(
     if not _is_left_by_functions(case["context"]):
         return []
     # A call may change or donate its arguments, so each gets a copy.
-    return list(_of_result(unit, lambda: pickling.load(path), classes, end, edited))
+    return list(_of_result(unit, lambda: pickling.load(path), classes, end))
 
 
 def _also_called(cases: List[Tuple[str, Case]], derived: List[Tuple[str, Case]]) -> _Cases:
@@ -153,11 +148,7 @@ def _by_name(function: Any, case: Case) -> Case:
 
 
 def _of_result(
-    unit: Unit,
-    load: Callable[[], Case],
-    classes: List[type],
-    end: float,
-    edited: make.Edited,
+    unit: Unit, load: Callable[[], Case], classes: List[type], end: float
 ) -> Iterator[Tuple[str, Case]]:
     """Yield cases for the functions in what a unit returns."""
     case = load()
@@ -174,7 +165,7 @@ def _of_result(
     for place, function in itertools.islice(results.functions(result), results.MOST_FUNCTIONS):
         if any(unwrapped(function) is unwrapped(one) for one in given):
             continue  # it is made up, and so would be the number of its arguments
-        made = make.make_cases(function, None, classes, end, _WORK, edited)
+        made = make.make_cases(function, None, classes, end, _WORK)
         for about, inner in made.cases:
             if _is_left_by_functions(inner["context"]):
                 then = {"of": place, "args": inner["args"], "kwargs": inner["kwargs"]}

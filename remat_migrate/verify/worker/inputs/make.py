@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import jax
 import numpy as np
@@ -36,9 +36,6 @@ TRIES_FOR_ANOTHER = 120
 TRIES_FOR_MADE_UP = 4
 
 Case = Dict[str, Any]
-# The "names" and "constants" of decisions and arithmetic that one of two versions lacks.
-Edited = Mapping[str, Sequence[Any]]
-UNEDITED: Edited = {}
 
 
 class Made(NamedTuple):
@@ -54,14 +51,13 @@ def make_cases(
     classes: Sequence[type] = (),
     end: float = math.inf,
     work: int = WORK,
-    edited: Edited = UNEDITED,
 ) -> Made:
     """Return inputs under which `unit` can be traced.
 
     `owner` is the class whose instance a method takes, `classes` are dataclasses of the project
     that may be arguments. At `end`, a time of `time.process_time`, no more are looked for.
     """
-    maker = _Maker(unit, owner, classes, edited)
+    maker = _Maker(unit, owner, classes)
     # JAX's own frames show the operands.
     config: Any = jax.config
     filtering = config.jax_traceback_filtering
@@ -78,13 +74,8 @@ class _Maker:
     """One unit, its cases so far, and why there are not more."""
 
     def __init__(
-        self,
-        unit: Callable[..., Any],
-        owner: Optional[type],
-        classes: Sequence[type],
-        edited: Edited,
+        self, unit: Callable[..., Any], owner: Optional[type], classes: Sequence[type]
     ) -> None:
-        self.edited = edited
         self.unit = unit
         self.cls = constructors.concrete(owner)
         self.search = Search(classes, unit, code_usage.reached(unit, self.cls))
@@ -193,7 +184,7 @@ class _Maker:
 
     def _others(self, base: Snapshot, budget: Budget) -> None:
         """Add a case for each alternative value, then for pairs of them."""
-        asked = variants.near(self.search, **self.edited)
+        asked = variants.near(self.search)
         combinations = Combinations(base, asked)
         most = MOST_CASES + len(asked)
         done: Set[Any] = {self._assignment()}

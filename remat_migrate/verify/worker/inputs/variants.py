@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Set
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,10 @@ _COUNTS = (3, 1)
 
 # How many numbers are changed one by one if they cannot all be changed together.
 _MOST_ALONE = 3
+
+# The "names" that decisions and arithmetic that one version lacks depend on, and the "constants" in
+# them, see `units.edits`.
+edited: Mapping[str, Sequence[Any]] = {}
 
 # Combinations of the values of what edited decisions depend on, and all cases for these.
 _MOST_ROWS = 16
@@ -81,14 +85,9 @@ def _special(value: Any, found: int) -> Any:
     return 2.0 if value <= 1.0 else 0.5
 
 
-def near(search: Search, names: Sequence[str] = (), constants: Sequence[Any] = ()) -> List[Pins]:
-    """Return values with which an edited decision may go another way, in all combinations.
-
-    Args:
-        search: has found inputs.
-        names: what the decision reads and depends on.
-        constants: numbers and strings in its versions.
-    """
+def near(search: Search) -> List[Pins]:
+    """Return values with which an edited decision may go another way, in all combinations."""
+    names, constants = edited.get("names", ()), edited.get("constants", ())
     found = search.in_use()
     nodes = [*found, *(child for node in found for child in node.children.values())]
     nodes = [node for node in dict.fromkeys(nodes) if node.name in names]
