@@ -63,12 +63,13 @@ class Edits:
         """Add the decisions of one version that the other lacks, wherever they are."""
         left = Counter(content_of(node) for node, _, _ in _choices(other))
         for node, atoms, at_import in _choices(own):
-            left[content_of(node)] -= 1
-            if left[content_of(node)] < 0:
+            content = content_of(node)
+            left[content] -= 1
+            if left[content] < 0:
                 found += (_decision(atom, at_import) for atom in atoms)
                 self.constants.update(dict.fromkeys(_constants(node)))
                 self.names.update(dict.fromkeys(_names(node)))
-        self.names.update(dict.fromkeys(_sources(self.names, own)))
+        self.names.update(dict.fromkeys(sorted(_sources(self.names, own))))
 
     def compare_headers(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
         """As `compare`, without the blocks of the statements."""
@@ -217,12 +218,14 @@ def _all_lazy(value: object, at_import: bool) -> Iterator[Spot]:
 
 def _choices(body: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, list[ast.expr], bool]]:
     """Yield decisions and arithmetic: the expression, what it decides by, whether at import."""
-    stack = [(node, True) for node in body]
+    stack: list[tuple[ast.AST, bool, bool]] = [(node, True, False) for node in body]
     while stack:
-        node, at_import = stack.pop()
+        node, at_import, is_term = stack.pop()
         match node:
             case ast.JoinedStr():
                 continue
+            case ast.BinOp() if is_term:
+                pass  # it is part of what has been yielded
             case ast.If(test=test) | ast.While(test=test) | ast.Assert(test=test):
                 yield test, list(_atoms(test)), at_import
             case ast.IfExp(test=test) | ast.match_case(guard=ast.expr() as test):
@@ -236,7 +239,8 @@ def _choices(body: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, list[ast.expr],
             case ast.BinOp() | ast.Assign(value=ast.Constant()):
                 yield node, [], at_import
         inside = at_import and not isinstance(node, FunctionDefinition | ast.Lambda)
-        stack += ((child, inside) for child in ast.iter_child_nodes(node))
+        is_term = isinstance(node, ast.BinOp)
+        stack += ((child, inside, is_term) for child in ast.iter_child_nodes(node))
 
 
 def _atoms(test: ast.expr) -> Iterator[ast.expr]:
@@ -255,9 +259,16 @@ def _decision(node: ast.expr, at_import: bool) -> Spot:
     outcomes = ["true", "false"]
     match node:
         case ast.Call(ast.Name(id="min" | "max"), [_, _, *_] as options, []):
-            outcomes = [ast.unparse(option) for option in options]
+            outcomes = [_text(option) for option in options]
     spot = _expression(node, node, at_import)
-    return replace(spot, text=ast.unparse(node), outcomes=tuple(outcomes))
+    return replace(spot, text=_text(node), outcomes=tuple(outcomes))
+
+
+def _text(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        return "an expression"
 
 
 def _constants(node: ast.AST) -> Iterator[str | int | float]:

@@ -200,7 +200,7 @@ class _Maker:
                 break
             self.search.restore(base)
             self._pin(pins)
-            is_near = pins in asked or are_made_up(pins)
+            is_near = any(pins is one for one in asked) or are_made_up(pins)
             tries = TRIES_FOR_MADE_UP if is_near else TRIES_FOR_ANOTHER
             trouble = self._solve(budget.part(tries))
             if trouble is not None:
