@@ -513,6 +513,19 @@ def counted(x: jax.Array):
     return jax.checkpoint(jnp.sin, concrete=True)(x)
 """,
     ),
+    "wrong_counter": Change(
+        "counted",
+        "differs",
+        "SEEN[len(x) % 4]",
+        "SEEN[len(x) // 4]",
+        """
+import numpy as np
+SEEN = np.zeros(4, np.int64)
+def counted(x: jax.Array):
+    SEEN[len(x) % 4] += 1
+    return jax.checkpoint(jnp.sin)(x)
+""",
+    ),
     "large_integer": Change(
         "digest",
         "close",

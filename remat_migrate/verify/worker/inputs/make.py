@@ -200,8 +200,9 @@ class _Maker:
                 break
             self.search.restore(base)
             self._pin(pins)
-            is_near = any(pins is one for one in asked) or are_made_up(pins)
-            tries = TRIES_FOR_MADE_UP if is_near else TRIES_FOR_ANOTHER
+            is_asked = any(pins is one for one in asked)
+            is_near = is_asked and any(type(c.value) in (int, float) for _, c in pins)
+            tries = TRIES_FOR_MADE_UP if is_near or are_made_up(pins) else TRIES_FOR_ANOTHER
             trouble = self._solve(budget.part(tries))
             if trouble is not None:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))
