@@ -51,15 +51,13 @@ class RecordedCalls:
     """The recorded calls of a unit.
 
     Attributes:
-        files: the pickle of each case, which only workers load.
-        about: what distinguishes each case: `is_training=True`.
+        cases: the lines of those that were saved, see `inputs.Cases`.
         tests: the tests that made the calls of the cases, as pytest names them.
         called: whether there were calls.
         detail: why a call could not be recorded.
     """
 
-    files: list[str] = field(default_factory=list)
-    about: list[str] = field(default_factory=list)
+    cases: list[Mapping[str, str]] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
     called: bool = False
     detail: str = ""
@@ -69,8 +67,7 @@ class RecordedCalls:
         self.called |= "note" not in line
         self.detail = self.detail or line.get("error") or line.get("note", "")
         if "file" in line:
-            self.files.append(line["file"])
-            self.about.append(line["about"])
+            self.cases.append(line)
             if line["test"] and line["test"] not in self.tests:
                 self.tests.append(line["test"])
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from .copies.sides import Sides, error_line, needed
+from .copies.sides import Sides, needed
 from .evidence import BothExecuted, Evidence, Executed, Outcome, Unit, Verdict
 from .executed import all_of
 from .session import ChannelSpoiled, Reply, Worker, WorkerEnded
+from .worker.failures import headline
 
 # Compiled values that are further apart differ, unless the old code varies by itself; for nearer
 # ones, derivatives and uncompiled values decide. Relative to the largest entry of an array.
@@ -95,7 +96,7 @@ def _fails_before(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verd
         written = _run_both(sides, unit, case, how, [], sides.written)
         if written.outcome is Outcome.FAILS_AFTER:
             detail = f"with its checkpoints, the old code fails, too: {written.detail}"
-            return replace(written, outcome=Outcome.FAILS_BEFORE, detail=detail, traced=())
+            return replace(written, outcome=Outcome.FAILS_BEFORE, detail=detail)
     return None
 
 
@@ -160,11 +161,10 @@ def _run_both(
             Outcome.FAILS_AFTER,
             calls=1,
             detail=sides.translate(after.failure),
-            traced=_traced(after.error),
             traceback=_traceback(sides, after.error),
         )
     shapes = tuple(before.said("shapes", ()))
-    if differs := _settings_differ(before, after):
+    if differs := _settings_differ(before, after) or _habits_differ(before, after):
         return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=shapes)
     verdict = _decided(sides, unit, case, how, old, new)
     refused = bool(after.failure) and not after.said("fits")
@@ -240,6 +240,16 @@ def _settings_differ(before: _Evaluated, after: _Evaluated) -> str:
     return "; ".join(found)
 
 
+def _habits_differ(before: _Evaluated, after: _Evaluated) -> str:
+    """Return what the new code does besides computing and the old code does not; empty if nothing.
+
+    A checkpoint copies the containers that it returns, so there may be less of it.
+    """
+    old = before.said("habits", ())
+    found = [habit for habit in after.said("habits", ()) if habit not in old]
+    return f"the new code {found[0]}, the old code does not" if found else ""
+
+
 def _evaluated(
     sides: Sides,
     worker: Worker,
@@ -256,7 +266,7 @@ def _evaluated(
             "evaluate",
             cases=[case] if isinstance(case, str) else case,
             folder=folder,
-            **how._asdict(),
+            how=how._asdict(),
             form=form,
             names=sides.shared_names(unit),
         )
@@ -270,11 +280,11 @@ def _evaluated(
     if "missing" in reply:
         return _Evaluated(reply["missing"], lacks=lacks)
     if "error" in reply:
-        return _Evaluated(error_line(reply["error"]), reply["error"], lacks)
+        return _Evaluated(headline(reply["error"]), reply["error"], lacks)
     executed = sides.executed(worker, reply)
     if not (failure := reply["failure"]):
         return _Evaluated(executed=executed, reply=reply)
-    return _Evaluated(error_line(failure), failure, lacks, executed, reply)
+    return _Evaluated(headline(failure), failure, lacks, executed, reply)
 
 
 def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
@@ -290,7 +300,7 @@ def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
         detail = f"its results cannot be compared: the process {error}"
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
     if "error" in reply:
-        detail = f"its results cannot be compared: {error_line(reply['error'])}"
+        detail = f"its results cannot be compared: {headline(reply['error'])}"
         trace = _traceback(sides, reply["error"])
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail, traceback=trace)
     if refusal := _of_stand_in(sides, unit, reply["failure"]):
@@ -316,8 +326,7 @@ def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
         reply["max_abs"],
         reply["max_rel"],
         detail,
-        _traced(reply["failure"]) if outcome is Outcome.FAILS_AFTER else (),
-        evidence,
+        evidence=evidence,
         traceback=_traceback(sides, reply["failure"]),
         difference=sides.translate(reply["difference"]),
         returns_nothing=returns_nothing,
@@ -329,13 +338,9 @@ def _of_stand_in(sides: Sides, unit: Unit, error: Mapping[str, Any] | None) -> V
     """Return the verdict if new code fails because of a made-up function or object."""
     if not error or not error["in_stand_in"]:
         return None
-    detail = f"JAX takes no function that is made up: {sides.translate(error_line(error))}"
+    detail = f"JAX takes no function that is made up: {sides.translate(headline(error))}"
     return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
 
 
 def _traceback(sides: Sides, error: Mapping[str, Any] | None) -> str:
     return sides.translate(error["traceback"]) if error else ""
-
-
-def _traced(error: Mapping[str, Any] | None) -> tuple[str, ...]:
-    return tuple(error["arguments"]) if error else ()

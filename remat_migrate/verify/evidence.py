@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 # A unit without its line, which may move.
 UnitKey = tuple[Path, str]
@@ -65,6 +66,8 @@ class Spot:
         last: its last line, blocks excluded.
         is_expression: whether it is an expression that its statement evaluates only sometimes.
         at_import: whether importing the module runs it.
+        text: of a decision of Python, what decides.
+        outcomes: its outcomes; empty for other pieces.
     """
 
     line: int
@@ -75,6 +78,8 @@ class Spot:
     last: int
     is_expression: bool = False
     at_import: bool = False
+    text: str = ""
+    outcomes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +90,21 @@ class Executed:
         ran: the pieces that ran, with their files.
         created: the checkpoints that pieces applied: file, piece, and what is wrapped.
         called: those that were called afterwards.
+        decided: the outcomes of decisions, by their index.
     """
 
     ran: frozenset[tuple[Path, Spot]] = frozenset()
     created: frozenset[tuple[Path, Spot, str]] = frozenset()
     called: frozenset[tuple[Path, Spot, str]] = frozenset()
+    decided: frozenset[tuple[Path, Spot, int]] = frozenset()
 
     def __or__(self, other: Executed) -> Executed:
         """Return what one of two runs executed."""
         return Executed(
-            self.ran | other.ran, self.created | other.created, self.called | other.called
+            self.ran | other.ran,
+            self.created | other.created,
+            self.called | other.called,
+            self.decided | other.decided,
         )
 
 
@@ -115,6 +125,7 @@ class Unit:
         is_text: whether the unit is a file that is not Python.
         before: the pieces of its old version that were edited; empty for a unit that was not.
         after: the pieces of its new version that were edited.
+        edited: the "names" and "constants" of decisions and arithmetic that one version lacks.
         uses: the edited units that it calls or reads, if it is compared for their sake.
     """
 
@@ -126,6 +137,7 @@ class Unit:
     is_text: bool = False
     before: tuple[Spot, ...] = field(default=(), compare=False, repr=False)
     after: tuple[Spot, ...] = field(default=(), compare=False, repr=False)
+    edited: Mapping[str, Sequence[Any]] = field(default_factory=dict, compare=False, repr=False)
     uses: tuple[UnitKey, ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -157,7 +169,6 @@ class Verdict:
         max_abs: the largest absolute difference of an entry; None if nothing was compared.
         max_rel: the largest difference relative to the largest entry of its array.
         detail: one line: where it differs, which error, why nothing ran.
-        traced: the arguments that must be concrete, if the new code failed and JAX names them.
         evidence: what the verdict rests on; None unless it is equal or close.
         shapes: the arrays of the first case: `x: float32[2,4,8]`.
         substituted: names that the environment lacks and what stands in for them.
@@ -179,7 +190,6 @@ class Verdict:
     max_abs: float | None = None
     max_rel: float | None = None
     detail: str = ""
-    traced: tuple[str, ...] = ()
     evidence: Evidence | None = None
     shapes: tuple[str, ...] = ()
     substituted: tuple[str, ...] = ()

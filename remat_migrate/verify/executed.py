@@ -23,6 +23,7 @@ class Spots:
             frozenset(self.pieces[number] for number in report["ran"]),
             frozenset((*self.pieces[number], name) for number, name in report["created"]),
             frozenset((*self.pieces[number], name) for number, name in report["called"]),
+            frozenset((*self.pieces[number], index) for number, index in report["decided"]),
         )
 
 
@@ -69,6 +70,9 @@ def missing(unit: Unit, executed: BothExecuted) -> str:
         for spot in pieces:
             if (unit.path, spot) not in side.ran:
                 return f"line {spot.first}{whose} did not run"
+            for index, outcome in enumerate(spot.outcomes):
+                if (unit.path, spot, index) not in side.decided:
+                    return f"line {spot.first}{whose}: {spot.text} was never {outcome}"
         for path, spot, name in sorted(side.created - side.called):
             if path == unit.path and spot in pieces:
                 return f"the checkpoint of {name} at line {spot.first}{whose} was never called"

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from ..discovery.listing import list_files
 from ..engine.fingerprint import Key, key_of
 from ..engine.fix_rounds import Applied, FixOutcome
 from ..engine.run import Progress, silent
-from ..errors import SourceError
 from ..rule import Finding
 from .copies.import_names import ImportNames
 from .copies.sides import State, Task
@@ -141,7 +139,8 @@ class _Rounds:
             [(c.path, c.before.data, c.after.data) for c in fixed.changes], self._import_names
         )
         texts = {c.path: c.after.data for c in fixed.changes}
-        using = callers(changed.units, self._files, self._import_names, _MOST_CALLERS, after=texts)
+        names = self._import_names
+        using = callers(changed.units, names.files, names, _MOST_CALLERS, after=texts)
         # A call that does not fit a new signature fails in the caller.
         redefined = {unit.key for unit in changed.units if unit.is_redefined}
         units = (*changed.units, *(u for u in using if not redefined.isdisjoint(u.uses)))
@@ -172,10 +171,6 @@ class _Rounds:
     @cached_property
     def _python(self) -> Path:
         return find_python(self._options, self._root)
-
-    @cached_property
-    def _files(self) -> tuple[Path, ...]:
-        return tuple(list_files(self._root, lambda name: name.endswith(".py")))
 
     @cached_property
     def _known(self) -> tuple[str, ...]:
@@ -226,16 +221,14 @@ def _fixes_of(unit: Unit, by_unit: Mapping[UnitKey, list[Applied]]) -> list[Appl
     A fix that is made elsewhere may only edit a call.
     """
     fixes = by_unit.get(unit.key, [])
-    at_home = [a for a in fixes if (a.finding.path, _unit_name(a.finding)) == unit.key]
+    at_home = [
+        applied
+        for applied in fixes
+        for finding in [applied.finding]
+        if (finding.path, unit_at(finding.source.text, finding.span.start)) == unit.key
+    ]
     used = (applied for key in unit.uses for applied in by_unit.get(key, ()))
     return at_home or fixes or list({id(applied): applied for applied in used}.values())
-
-
-def _unit_name(finding: Finding) -> str:
-    try:
-        return unit_at(finding.source.text, finding.span.start) or ""
-    except (SyntaxError, SourceError):
-        return ""  # not Python
 
 
 def _place(finding: Finding) -> tuple[Path, int, int]:

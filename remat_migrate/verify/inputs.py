@@ -9,17 +9,18 @@ from typing import Any
 
 from ..errors import VerificationError
 from .command import RecordedCalls
-from .copies.sides import Sides, error_line, needed
+from .copies.sides import Sides, needed
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
+from .worker.failures import headline
 
 # How the worker describes cases of other sizes than the first, of another type, and of its sizes
 # with other numbers.
 RESIZED = "other sizes"
 LOWER_PRECISION = "bfloat16 arrays"
-MAGNITUDES = ("large values", "values of all magnitudes", "small values")
+MAGNITUDES = ("positive values", "large values", "values of all magnitudes", "small values")
 
-_MOST_CASES = 20
+_MOST_CASES = 40
 _MOST_WITH_FLIPS = 12
 # Of the time that a unit may take, for making its inputs. Rarely reached: operations are counted.
 _MAKING_SHARE = 0.6
@@ -31,21 +32,18 @@ class Cases:
 
     Attributes:
         inputs: their origin.
-        files: the pickle of each case, which only workers load.
-        about: what distinguishes each case: `is_training=True`.
+        found: each with its "file", a pickle that only workers load, and what it is "about", which
+            distinguishes it from the others: `is_training=True`.
         detail: why there are none.
         outcome: the verdict if there are none.
-        stopped: set if the search for inputs reached its time limit.
         traceback: of the exception because of which there are none.
     """
 
     inputs: Inputs
-    files: list[str] = field(default_factory=list)
-    about: list[str] = field(default_factory=list)
+    found: list[Mapping[str, str]] = field(default_factory=list)
     detail: str = ""
     outcome: Outcome = Outcome.NOT_EXERCISED
     traceback: str = ""
-    stopped: str = ""
 
 
 def summary_of(about: Iterable[str]) -> str:
@@ -95,7 +93,7 @@ def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:
     if "error" in reply:
         trace = sides.translate(reply["error"]["traceback"]).rstrip().splitlines()
         raise VerificationError(
-            f"cases: {file} raised {error_line(reply['error'])}\n" + "\n".join(trace[1:][-5:])
+            f"cases: {file} raised {headline(reply['error'])}\n" + "\n".join(trace[1:][-5:])
         )
     units: Mapping[str, Reply] = reply["units"]
     return units
@@ -109,21 +107,16 @@ def find_cases(
 ) -> Cases:
     """Return inputs for a unit, from the first source that has any."""
     sources = [_cases(Inputs.DECLARED, declared)] if declared else []
-    sources += [recorded_cases(recorded)] if recorded else []
+    if recorded:
+        sources.append(Cases(Inputs.RECORDED, recorded.cases[:_MOST_CASES], recorded.detail))
     for source in sources:
-        if source.files:
+        if source.found:
             return with_flips(sides, unit, source)
     reasons = [f"{source.inputs} inputs: {source.detail}" for source in sources if source.detail]
     made = _made(sides, unit)
-    if not made.files and reasons:
+    if not made.found and reasons:
         made.detail = "; ".join([*reasons, f"made inputs: {made.detail}"])
     return made
-
-
-def recorded_cases(calls: RecordedCalls) -> Cases:
-    """Return the cases that were recorded; there may be none that could be saved."""
-    files, about = calls.files[:_MOST_CASES], calls.about[:_MOST_CASES]
-    return Cases(Inputs.RECORDED, files, about, calls.detail)
 
 
 def _made(sides: Sides, unit: Unit) -> Cases:
@@ -138,6 +131,7 @@ def _made(sides: Sides, unit: Unit) -> Cases:
             folder=folder,
             root=root,
             seconds=seconds,
+            edited=unit.edited,
         )
     except WorkerEnded as error:
         none.detail = f"making inputs {error}"
@@ -154,13 +148,12 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         none.outcome = Outcome.FAILS_BEFORE if reply["running"] else Outcome.NOT_EXERCISED
         action = "running" if reply["running"] else "importing"
         remedy = _remedy(reply["error"], sides.before.side.python, sides.before.side.platform)
-        failure = sides.translate(error_line(reply["error"]))
+        failure = sides.translate(headline(reply["error"]))
         none.detail = "; ".join(filter(None, [f"{action} it: {failure}", remedy]))
         none.traceback = sides.translate(reply["error"]["traceback"])
         return none
     made = _cases(Inputs.MADE, reply)
     made.detail = needed(reply) or sides.translate(made.detail)
-    made.stopped = reply.get("stopped", "")
     return made
 
 
@@ -181,31 +174,24 @@ def _remedy(error: Mapping[str, Any], python: Path, platform: str) -> str:
 
 
 def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
-    cases = reply["cases"][:_MOST_CASES]
-    return Cases(
-        inputs,
-        [case["file"] for case in cases],
-        [case["about"] for case in cases],
-        reply.get("detail", ""),
-    )
+    return Cases(inputs, reply["cases"][:_MOST_CASES], reply.get("detail", ""))
 
 
 def with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
     """Add cases with the other value of each bool that had the same value in all calls."""
-    most = max(len(cases.files), _MOST_WITH_FLIPS)
-    seen = {part for about in cases.about for part in about.split(", ")}
+    most = max(len(cases.found), _MOST_WITH_FLIPS)
+    seen = {part for case in cases.found for part in case["about"].split(", ")}
     place = 1  # before other calls like the first
-    for case in tuple(cases.files):
+    for case in tuple(cases.found):
         folder = sides.folder("flipped")
         try:
-            reply = sides.ask(sides.before, unit, "flip", case=case, folder=folder)
+            reply = sides.ask(sides.before, unit, "flip", case=case["file"], folder=folder)
         except WorkerEnded:
             break  # evaluating the case itself reports the reason
         for flipped in reply.get("cases", ()):
             if flipped["about"] not in seen:
                 seen.add(flipped["about"])
-                cases.files.insert(place, flipped["file"])
-                cases.about.insert(place, flipped["about"])
+                cases.found.insert(place, flipped)
                 place += 1
-    del cases.files[most:], cases.about[most:]
+    del cases.found[most:]
     return cases

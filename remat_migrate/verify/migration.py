@@ -10,7 +10,6 @@ from pathlib import Path
 from ..analysis import sites_of
 from ..analysis.loading import load_project
 from ..analysis.sites.site import Site
-from ..discovery.listing import list_files
 from ..discovery.roots import find_root
 from ..engine.run import Progress, prepare, silent
 from ..settings import Options
@@ -60,8 +59,7 @@ def prove_migration(
     else:
         before, changed = _since(base, root, paths, import_names)
     cases = options.cases and options.cases.resolve()
-    listed = list_files(root, lambda name: name.endswith(".py"))
-    files = tuple(file for file in listed if file.resolve() != cases)
+    files = tuple(file for file in import_names.files if file.resolve() != cases)
     untouched = callers(changed.units, files, import_names, _MOST_CALLERS, before=before.texts)
     for verdict in changed.unproved:
         decided(verdict)

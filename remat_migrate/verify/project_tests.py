@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..analysis.names.expected_failures import is_test
 from .command import RecordedCalls, recorded_calls, run_command
 from .copies.import_names import ImportNames
 from .copies.sides import Sides
-from .evidence import Outcome, Unit, UnitKey, Verdict
+from .evidence import Unit, UnitKey
 from .options import VerifyOptions
 from .recording import recorders
 from .scratch import scratch_folder
-from .units.project_diff import is_test_file
 
 # Test files that run.
 _MOST_RUN = 16
@@ -55,13 +55,6 @@ class ProjectTests:
         known = {unit.key: self._known.get(unit.key) for unit in units}
         return {key: calls for key, calls in known.items() if calls and calls.called}
 
-    @staticmethod
-    def may_help(verdict: Verdict) -> bool:
-        """Return whether other inputs may exercise what a verdict is about."""
-        unit = verdict.unit
-        weak = verdict.outcome in (Outcome.NOT_EXERCISED, Outcome.FAILS_BEFORE)
-        return weak and bool(unit.qualname) and not unit.is_text
-
     def _record(self, sides: Sides, units: Sequence[Unit]) -> None:
         files = _test_files(sides, units)
         if not files:
@@ -72,7 +65,7 @@ class ProjectTests:
         side = sides.before.side
         paths = os.pathsep.join(map(str, (*side.paths, side.copy)))
         named = " ".join(shlex.quote(str(file)) for file in files)
-        with recorders(sides, sides.old, units):
+        with recorders(sides, units):
             run = run_command(
                 f"PYTHONPATH={shlex.quote(paths)} REMAT_MIGRATE_TESTS=1"
                 f" JAX_DISABLE_MOST_OPTIMIZATIONS=1 {shlex.quote(str(side.python))} {_PYTEST}"
@@ -113,7 +106,7 @@ def _test_files(sides: Sides, units: Sequence[Unit]) -> list[Path]:
     named = re.compile(rb"\b(?:" + names.encode() + rb")\b")
     found = []
     for path in import_names.files:
-        if is_test_file(path) and modules & import_names.run_with(path):
+        if is_test(path) and modules & import_names.run_with(path):
             with suppress(OSError):  # removed meanwhile
                 stem = path.stem.removeprefix("test_").removesuffix("_test")
                 is_near = any(stem == module.stem for module in modules)

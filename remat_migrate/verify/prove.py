@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -30,6 +31,8 @@ from .session import Reply
 
 # The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "
+# How JAX says that a traced value must be concrete.
+_NEEDS_VALUE = re.compile(r"jax\.errors\.(Concretization|NonConcrete|Tracer)")
 # A string that no code knows.
 _MADE_UP = "='other'"
 _SAME_PROGRAM = (Evidence.PROGRAM, Evidence.BOTH)
@@ -90,16 +93,15 @@ def prove(
             command = task.options.command
             if command:
                 progress("running the command before and after", 0, total)
-            recording = record(sides, command) if command else None
-            proof = replace(proof, command=recording.runs if recording else None)
-            calls = recording.calls if recording else {}
+            runs, calls = record(sides, command) if command else (None, {})
+            proof = replace(proof, command=runs)
             cases = task.options.cases
             declared = declared_cases(sides, cases) if cases else {}
             schedule.run(_decider(sides, declared, calls), sides.stop)
             used = _with_callers(sides, schedule.verdicts, progress)
             found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
             # Unchanged units are compared for the sake of others.
-            unproved = [v for v in found if tests and tests.may_help(v) and not v.unit.uses]
+            unproved = [v for v in found if is_unproved(v) and v.unit.qualname and not v.unit.uses]
             if tests and unproved:
                 progress("running the project's tests", total - len(unproved), total)
                 retried = _with_tests(sides, unproved, tests, progress)
@@ -175,7 +177,7 @@ def _decider(
         calls = recorded.get(sides.identity(unit))
         with sides.for_unit() as own:
             cases = find_cases(own, unit, declared.get(unit.name), calls)
-            if not cases.files:
+            if not cases.found:
                 found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
             else:
                 found = _replayed(own, unit, cases)
@@ -197,19 +199,22 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     verdicts: list[Verdict] = []
     undecided: list[Verdict] = []
     said: list[str] = []
-    for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
+    for case in cases.found:
+        about = case["about"]
         if about in MAGNITUDES and verdicts and verdicts[0].evidence in _SAME_PROGRAM:
             continue  # they have the program of the first, and only their numbers would say more
-        # Where the programs are the same, the numbers of one case will do. Those of arrays in
-        # recorded cases are made, too.
+        # Where the programs are the same, derivatives and numbers of one case will do. Recorded
+        # cases have made arrays, too.
         made = cases.inputs is not Inputs.DECLARED
+        is_first = not any(verdict.outcome is Outcome.EQUAL for verdict in verdicts)
         is_other = about.startswith((LOWER_PRECISION, RESIZED))
-        values = not is_other and not (made and verdicts)
-        verdict = compared(sides, unit, case, derivatives=number == 0, values=values)
-        if about.startswith(_VARIED) and verdict.traced:
+        values = not is_other and (is_first or not made)
+        verdict = compared(sides, unit, case["file"], derivatives=is_first, values=values)
+        is_failing = verdict.outcome is Outcome.FAILS_AFTER
+        if about.startswith(_VARIED) and is_failing and _NEEDS_VALUE.match(verdict.detail):
             # The number must be concrete, and real calls may never pass another value.
             continue
-        if _MADE_UP in about and verdict.outcome is Outcome.FAILS_AFTER:
+        if _MADE_UP in about and is_failing:
             # The new code refuses what the old code took for the last of its options.
             continue
         if verdict.outcome.is_wrong or is_undecided(verdict):
@@ -221,8 +226,8 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         verdicts.append(verdict)
         if reaches(unit, verdict.executed):
             said.append(about)
-    if len(cases.files) > 1 and any(verdict.keeps_data for verdict in verdicts):
-        verdict = compared_in_turn(sides, unit, tuple(cases.files))
+    if len(cases.found) > 1 and any(verdict.keeps_data for verdict in verdicts):
+        verdict = compared_in_turn(sides, unit, tuple(case["file"] for case in cases.found))
         if verdict.outcome.is_wrong:
             detail = f"called with all cases in turn: {verdict.detail}"
             return replace(verdict, inputs=cases.inputs, detail=detail)
@@ -242,7 +247,7 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         len(equal),
         max(verdict.max_abs or 0.0 for verdict in equal),
         max(verdict.max_rel or 0.0 for verdict in equal),
-        "; ".join(part for part in (summary_of(said), cases.stopped, *notes) if part),
+        "; ".join(part for part in (summary_of(said), *notes) if part),
         shapes=next((verdict.shapes for verdict in equal if verdict.shapes), ()),
         executed=together(equal),
         evidence=weakest_evidence(verdict.evidence for verdict in equal),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SourceError, VerificationError
-from ..text import read_source
+from ..text import SourceFile, read_source
 from .command import CommandRun, RecordedCalls, recorded_calls, run_command
 from .copies.sides import Sides
 from .copies.workspace import Workspace
@@ -20,27 +18,17 @@ from .evidence import CommandRuns, Unit
 _TAIL_LINES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """The two runs of a command.
+def record(sides: Sides, command: str) -> tuple[CommandRuns, Mapping[str, RecordedCalls]]:
+    """Run the command in both copies at once.
 
-    Attributes:
-        runs: how they ended.
-        calls: the calls of each unit in the old code, by its identity.
-    """
-
-    runs: CommandRuns
-    calls: Mapping[str, RecordedCalls]
-
-
-def record(sides: Sides, command: str) -> Recording:
-    """Run the command in both copies at once, and record the calls of the units in the old one.
+    Returns:
+        How the runs ended, and the calls of each unit in the old code, by its identity.
 
     Raises:
         VerificationError: the command fails before it reaches a unit.
     """
     folder = sides.scratch / "before-record"
-    with recorders(sides, sides.old, sides.task.units):
+    with recorders(sides, sides.task.units):
         runs = [
             sides.pool.submit(
                 run_command,
@@ -74,30 +62,27 @@ def record(sides: Sides, command: str) -> Recording:
         wrong = f"{_ending(before)} before, {_ending(after)} after; its last output:\n"
         wrong += _last_lines(sides.new, after)
     seconds = (before.seconds, after.seconds)
-    cases = sum(len(unit.files) for unit in calls.values())
-    return Recording(
-        CommandRuns(command, before.status, after.status, wrong, seconds, cases), calls
-    )
+    cases = sum(len(unit.cases) for unit in calls.values())
+    return CommandRuns(command, before.status, after.status, wrong, seconds, cases), calls
 
 
 @contextmanager
-def recorders(sides: Sides, copy: Workspace, units: Sequence[Unit]) -> Iterator[None]:
-    """Put recorders on units in a copy, and take them out again."""
+def recorders(sides: Sides, units: Sequence[Unit]) -> Iterator[None]:
+    """Put recorders on units in the old copy, and take them out again."""
     by_path: dict[Path, list[str]] = {}
     for unit in units:
         if unit.qualname:
             by_path.setdefault(unit.path, []).append(unit.qualname)
     originals = {}
     for path, names in by_path.items():
-        place = copy.at(path)
-        if not Path(os.path.realpath(place)).is_relative_to(copy.folder):
+        place = sides.old.at(path)
+        if not Path(os.path.realpath(place)).is_relative_to(sides.old.folder):
             continue  # linked instead of copied, so writing would change the project
         try:
             data = place.read_bytes()
-            source = read_source(place, data)
-        except (OSError, SourceError):
+            new = instrument(read_source(place, data), names, sides.relative(path))
+        except (OSError, SourceError, RecursionError):
             continue  # the verdicts of its units report the error
-        new = instrument(source.text, names, sides.relative(path))
         originals[place] = data
         place.write_bytes(new.encode())
     try:
@@ -136,31 +121,27 @@ _RECORDED = (
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def instrument(text: str, units: Collection[str], path: str) -> str:
+def instrument(source: SourceFile, units: Collection[str], path: str) -> str:
     """Return a module's text with a recorder on every definition of the units.
 
     Args:
-        text: the module's text.
+        source: the module.
         units: qualified names: `attention_block`, `Block.__call__`.
         path: the file's path in the project. The recorder is called with `path::unit`, and with how
             many arguments the function gets besides those that a caller of the unit gives.
 
     Raises:
-        VerificationError: this interpreter cannot parse the text.
+        SourceError: this interpreter cannot parse the text.
+        RecursionError: an expression is nested too deeply.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-        found = [(n, d) for n, d in _definitions(tree, "") if n in units and not _is_accessor(d)]
-        for name, definition in found:
-            decorators = definition.decorator_list
-            bound = sum(isinstance(d, ast.Name) and d.id == "classmethod" for d in decorators)
-            code = _RECORDED.format(unit=f"{path}::{name}", bound=bound)
-            decorators.append(ast.parse(code, mode="eval").body)
-        return ast.unparse(ast.fix_missing_locations(tree)) + "\n" if found else text
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise VerificationError(f"{path} cannot be parsed: {error}") from error
+    tree = source.parse()
+    found = [(n, d) for n, d in _definitions(tree, "") if n in units and not _is_accessor(d)]
+    for name, definition in found:
+        decorators = definition.decorator_list
+        bound = sum(isinstance(d, ast.Name) and d.id == "classmethod" for d in decorators)
+        code = _RECORDED.format(unit=f"{path}::{name}", bound=bound)
+        decorators.append(ast.parse(code, mode="eval").body)
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n" if found else source.text
 
 
 def _definitions(node: ast.AST, owner: str) -> Iterator[tuple[str, _Definition]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 
@@ -37,18 +37,17 @@ def units_at_once(units: int) -> int:
 
 
 class Schedule:
-    """Units and the verdicts on them so far."""
+    """Units and the verdicts on them so far.
+
+    Attributes:
+        verdicts: in the order of the units; after an interrupt, those on the first.
+    """
 
     def __init__(self, units: Sequence[Unit], decided: Decided, progress: Progress) -> None:
+        self.verdicts: list[Verdict] = []
         self._units = units
         self._decided = decided
         self._progress = progress
-        self._known: dict[int, Verdict] = {}
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdicts in the order of the units; after an interrupt, any may be missing."""
-        return tuple(self._known[number] for number in sorted(self._known))
 
     def run(self, decide: Decide, stop: threading.Event) -> None:
         """Decide all units.
@@ -61,23 +60,16 @@ class Schedule:
             KeyboardInterrupt: the run was interrupted. What was decided until then is kept.
             VerificationError: `decide` raised it.
         """
+        names = [*(unit.name for unit in self._units), ""]
         with ThreadPoolExecutor(units_at_once(len(self._units))) as pool:
-            numbers = {pool.submit(decide, unit): n for n, unit in enumerate(self._units)}
             try:
-                self._progress(self._units[0].name, 0, len(self._units))
-                for future in as_completed(numbers):
-                    self._keep(numbers[future], future.result())
+                self._progress(names[0], 0, len(self._units))
+                for verdict in pool.map(decide, self._units):
+                    self.verdicts.append(verdict)
+                    self._decided(verdict)
+                    done = len(self.verdicts)
+                    self._progress(names[done], done, len(self._units))
             except BaseException:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
-                for future, number in numbers.items():
-                    if number not in self._known and not (future.cancelled() or future.exception()):
-                        self._keep(number, future.result())
                 raise
-
-    def _keep(self, number: int, verdict: Verdict) -> None:
-        self._known[number] = verdict
-        self._decided(verdict)
-        left = next((n for n in range(len(self._units)) if n not in self._known), None)
-        name = self._units[left].name if left is not None else ""
-        self._progress(name, len(self._known), len(self._units))

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -209,17 +209,7 @@ class Worker:
         process = _Process(launched.pid, ours, log, launched.wait, self._stop)
         flags = "".join(f" with {name}={value}" for name, value in side.flags.items())
         failed = f"JAX does not start on {side.platform}{flags} in {side.python}"
-        request = {
-            "do": "start",
-            "paths": [str(path) for path in side.paths],
-            "original": str(side.original),
-            "copy": str(side.copy),
-            "scratch": str(self._scratch.parent),
-            "shim": side.shim,
-            "spots": side.spots,
-            "flags": dict(side.flags),
-            "libraries": side.libraries,
-        }
+        request = {"do": "start", "scratch": self._scratch.parent, **asdict(side)}
         try:
             started = process.exchange(request, _START_SECONDS)
             if "unfit" in started:
@@ -290,7 +280,8 @@ class _Process:
         try:
             self._requests += 1
             budget = Budget(self._tree, timeout)
-            self._write_line(json.dumps({**request, "number": self._requests}).encode(), budget)
+            text = json.dumps({**request, "number": self._requests}, default=os.fspath)
+            self._write_line(text.encode(), budget)
             line = self._read_line(budget)
         except (BrokenPipeError, ConnectionResetError):
             line = b""

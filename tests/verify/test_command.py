@@ -16,6 +16,7 @@ import pytest
 from worker_package import load_worker
 
 from remat_migrate.errors import VerificationError
+from remat_migrate.text import SourceFile
 from remat_migrate.verify.command import CommandRun, RecordedCalls, recorded_calls, run_command
 from remat_migrate.verify.copies.sides import shim_table
 from remat_migrate.verify.processes import ProcessTree
@@ -66,7 +67,7 @@ class Project:
     def write(self, path: str, text: str, *units: str) -> None:
         """Write a file to the project, and with recorders to the copy."""
         text = textwrap.dedent(text)
-        recorded = instrument(text, units, path)
+        recorded = instrument(SourceFile(Path(path), text), units, path)
         for root, content in ((self.original, text), (self.copy, recorded)):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(content)
@@ -85,8 +86,11 @@ class Project:
     def calls(self, unit: str = "trainer/blocks.py::block") -> RecordedCalls:
         return recorded_calls(self.record).get(unit, RecordedCalls())
 
+    def files(self, unit: str = "trainer/blocks.py::block") -> list[str]:
+        return [case["file"] for case in self.calls(unit).cases]
+
     def first_arguments(self, unit: str = "trainer/blocks.py::block"):
-        return [pickling.load(file)["args"][0] for file in self.calls(unit).files]
+        return [pickling.load(file)["args"][0] for file in self.files(unit)]
 
 
 @pytest.fixture
@@ -133,12 +137,12 @@ def test_a_script_and_a_module(project):
     )
     run = project.run("python train.py --steps 3")
     assert printed(run) == f"['--steps', '3'] {project.copy}"
-    (file,) = project.calls("train.py::step").files
+    (file,) = project.files("train.py::step")
     assert b"train" in Path(file).read_bytes()
     assert b"__main__" not in Path(file).read_bytes()
     shutil.rmtree(project.record)
     printed(project.run("python -m train"))
-    (file,) = project.calls("train.py::step").files
+    (file,) = project.files("train.py::step")
     assert b"train" in Path(file).read_bytes()
 
 
@@ -206,7 +210,7 @@ def test_child_processes_are_recorded(project):
     )
     printed(project.run("python main.py"))
     assert sorted(project.first_arguments()) == [1.0, 2.0, 5.0]
-    assert len({Path(file).parent for file in project.calls().files}) == 2
+    assert len({Path(file).parent for file in project.files()}) == 2
 
 
 def test_editable_install(project, tmp_path):

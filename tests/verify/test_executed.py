@@ -159,7 +159,7 @@ def test_edits() -> None:
         "OPTIONS = {}",
         "return checkpoint(h, **OPTIONS)(x)",
     ]
-    assert places(EDITED, changed["refuses"].after) == ["if x < 1:"]
+    assert places(EDITED, changed["refuses"].after) == ["if x < 1:", "x < 1"]
 
 
 EDITS = """

@@ -29,7 +29,7 @@ COMES_BACK = {
 }
 # What must be said of those that do not come back, or to nothing.
 NEVER_DOES = {
-    "b_hangs": ("while True: pass", "generating inputs was stopped after"),
+    "b_hangs": ("while True: pass", "making inputs took longer than 10 s"),
     "d_exits": ("sys.exit(3)", "SystemExit: 3"),
     "e_exits_at_once": ("os._exit(7)", "ended the process with status 7"),
     "f_kills_itself": ("signal.raise_signal(signal.SIGKILL)", "was killed by SIGKILL"),

@@ -364,6 +364,178 @@ def use(x: jax.Array, n: jax.Array):
     return jax.checkpoint(shrink)(x, n.astype(jnp.int32))
 """,
     ),
+    "bound": Change(
+        "scaled",
+        "differs",
+        "index < 40",
+        "index <= 40",
+        """
+def scaled(x: jax.Array, index: int = 3):
+    y = jax.checkpoint(jnp.sin)(x)
+    return y if index < 40 else y * 0.5
+""",
+    ),
+    "clamp": Change(
+        "soft",
+        "differs",
+        "max(sharpness, 0.05)",
+        "max(sharpness, 0.02)",
+        """
+def soft(x: jax.Array, sharpness: float = 0.7):
+    return jax.checkpoint(lambda x: jnp.tanh(x * max(sharpness, 0.05)))(x)
+""",
+    ),
+    "derived_number": Change(
+        "stack",
+        "differs",
+        "for i in range(2 * count)",
+        "for i in range(count + 2)",
+        """
+def stack(x: jax.Array, count: int = 2):
+    for i in range(2 * count):
+        x = jax.checkpoint(jnp.sin)(x) * (i + 1)
+    return x
+""",
+    ),
+    "three_flags": Change(
+        "mix",
+        "differs",
+        "first and second and not third",
+        "first and second",
+        """
+def mix(x: jax.Array, first: bool = False, second: bool = False, third: bool = True):
+    y = jax.checkpoint(jnp.sin)(x)
+    return jnp.cumsum(y, 0) if first and second and not third else y
+""",
+    ),
+    "constant_flag": Change(
+        "Drop.__call__",
+        "not-exercised",
+        "key is not None and not self.frozen",
+        "key is not None",
+        """
+class Drop:
+    def __init__(self, rate: float = 0.5):
+        self.rate = rate
+        self.frozen = False
+    def __call__(self, x: jax.Array, key=None):
+        x = jax.checkpoint(jnp.sin)(x)
+        if key is not None and not self.frozen:
+            x = x * jax.random.bernoulli(key, self.rate, x.shape)
+        return x
+""",
+    ),
+    "unreached_bound": Change(
+        "wide",
+        "not-exercised",
+        "jax.local_device_count() > 1000",
+        "jax.local_device_count() > 2000",
+        """
+def wide(x: jax.Array):
+    y = jax.checkpoint(jnp.sin)(x)
+    return y * 2.0 if jax.local_device_count() > 1000 else y
+""",
+    ),
+    "moved_condition": Change(
+        "pick",
+        "equal",
+        """    if jax.local_device_count() > 0:
+        x = x + 1.0
+    return jax.checkpoint(jnp.sin)(x)
+""",
+        """    def inner(x):
+        if jax.local_device_count() > 0:
+            x = x + 1.0
+        return jnp.sin(x)
+    return jax.checkpoint(inner)(x)
+""",
+        """
+def pick(x: jax.Array):
+    if jax.local_device_count() > 0:
+        x = x + 1.0
+    return jax.checkpoint(jnp.sin)(x)
+""",
+    ),
+    "alias": Change(
+        "record",
+        "differs",
+        "[*losses]",
+        "losses",
+        """
+def record(x: jax.Array, losses: list[float]):
+    return jax.checkpoint(jnp.sin)(x), [*losses]
+""",
+    ),
+    "as_long_as_wide": Change(
+        "average",
+        "differs",
+        "len(x)",
+        "len(state['w'])",
+        """
+def average(state, x):
+    for _ in range(2):
+        x = x + jax.checkpoint(lambda x: jnp.tanh(x @ state["w"]) @ state["scale"])(x)
+    return x.sum() / len(x)
+""",
+    ),
+    "refusal": Change(
+        "grouped",
+        "not-exercised",
+        "assert groups < 100",
+        "pass",
+        """
+def grouped(x: jax.Array, groups: int = 2):
+    assert groups < 100
+    return jax.checkpoint(jnp.sin)(x) / groups
+""",
+    ),
+    "variable": Change(
+        "tuned",
+        "differs",
+        "TUNED_GAIN",
+        "GAIN",
+        """
+import os
+def tuned(x: jax.Array):
+    return jax.checkpoint(jnp.sin)(x) * float(os.environ.get("TUNED_GAIN", "2"))
+""",
+    ),
+    "counter": Change(
+        "counted",
+        "equal",
+        ", concrete=True",
+        "",
+        """
+import numpy as np
+SEEN = np.zeros(4, np.int64)
+def counted(x: jax.Array):
+    SEEN[len(x) % 4] += 1
+    return jax.checkpoint(jnp.sin, concrete=True)(x)
+""",
+    ),
+    "wrong_counter": Change(
+        "counted",
+        "differs",
+        "SEEN[len(x) % 4]",
+        "SEEN[len(x) // 4]",
+        """
+import numpy as np
+SEEN = np.zeros(4, np.int64)
+def counted(x: jax.Array):
+    SEEN[len(x) % 4] += 1
+    return jax.checkpoint(jnp.sin)(x)
+""",
+    ),
+    "large_integer": Change(
+        "digest",
+        "close",
+        "+ 0 * width",
+        "+ width * 0",
+        """
+def digest(width: int = 3):
+    return 2**40 + 0 * width
+""",
+    ),
     "gone_import": Change(
         "block",
         "differs",

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...engine.fingerprint import fingerprints
-from ...errors import SourceError
 from ...rule import Finding
 from ...text import SourceFile
 from ..content import RISKS, Report, Risk, SiteRow, remark, risk_of, worst_first
@@ -209,10 +208,12 @@ class Entries:
 
     def _verdicts_at(self, places: Sequence[tuple[SourceFile, int]]) -> tuple[Verdict, ...]:
         """Return the verdicts on the units that contain the places, files with an offset each."""
+        from ...verify.units.module_diff import unit_at
+
         found: dict[Verdict, None] = {}
         for source, offset in places:
             if units := self._verdicts.get(source.path):
-                name = _unit_name(source, offset)
+                name = unit_at(source.text, offset)
                 if name in units:
                     found[units[name]] = None
         return tuple(found)
@@ -228,12 +229,3 @@ class Entries:
         self._ids[name] += 1
         count = self._ids[name]
         return name if count == 1 else self._unique(f"{name}~{count}")
-
-
-def _unit_name(source: SourceFile, offset: int) -> str:
-    from ...verify.units.module_diff import unit_at
-
-    try:
-        return unit_at(source.text, offset) or ""
-    except (SyntaxError, SourceError):
-        return ""  # not Python; the unit of a text file has no name either

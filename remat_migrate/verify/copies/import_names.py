@@ -6,7 +6,6 @@ the project's own imports decide.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
@@ -17,14 +16,8 @@ from typing import NamedTuple
 from ...analysis.files import Files
 from ...discovery.listing import list_files
 from ...errors import SourceError
-
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<dots>[.]*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]*"
-    r"(?:\((?P<many>[^)]*)\)|(?P<few>[^\n#;]*))"
-    r"|import[ \t]+(?P<modules>[^\n#;]+))",
-    re.MULTILINE,
-)
-_COMMENT = re.compile(r"#[^\n]*")
+from ...prefilter.code import code_of
+from ...prefilter.imports import imports_of
 
 
 class ImportName(NamedTuple):
@@ -162,7 +155,7 @@ class ImportNames:
                 data = self._files.data(path)
             except SourceError:
                 data = b""  # reported when the file is checked
-            self._imports[path] = tuple(dict.fromkeys(imports_in(data)))
+            self._imports[path] = tuple(dict.fromkeys(_imports_in(data)))
         return self._imports[path]
 
     def _target(self, found: Import, importer: Path) -> Path | None:
@@ -183,25 +176,15 @@ class ImportNames:
         return next((path for path in candidates if path.is_file()), None)
 
 
-def imports_in(data: bytes) -> Iterator[Import]:
+def _imports_in(data: bytes) -> Iterator[Import]:
     """Yield the modules that a Python file may import; the file need not parse."""
-    for match in _IMPORT.finditer(data.decode(errors="replace")):
-        if match["modules"]:
-            yield from (Import(0, name) for name in _names(match["modules"]))
-            continue
-        level, origin = len(match["dots"]), match["origin"]
-        if level or origin:
+    for found in imports_of(code_of(data)):
+        origin = found.base.lstrip(".")
+        level = len(found.base) - len(origin)
+        if found.base:
             yield Import(level, origin)
-            for name in _names(match["many"] or match["few"] or ""):
-                yield Import(level, f"{origin}.{name}" if origin else name)
-
-
-def _names(text: str) -> Iterator[str]:
-    """Yield the imported names: `a.b` and `d` of `a.b as c, d`."""
-    for part in _COMMENT.sub("", text).replace("\\", " ").split(","):
-        name = part.split()[0] if part.split() else ""
-        if name and all(piece.isidentifier() for piece in name.split(".")):
-            yield name
+        if found.name != "*":
+            yield Import(level, f"{origin}.{found.name}" if origin else found.name)
 
 
 def _dotted(path: Path, base: Path) -> str | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ...discovery.listing import list_files, run_git
 from ...errors import UsageError
@@ -57,6 +58,17 @@ class Base:
     notes: tuple[str, ...] = ()
 
 
+class _TooLarge(NamedTuple):
+    """In place of the bytes of a large file: one of the same size is taken to be the same."""
+
+    size: int
+
+
+# None for no file, or a link.
+_Content = bytes | _TooLarge | None
+_Pairs = Iterator[tuple[Path, _Content, _Content]]
+
+
 def find_base(root: Path, base: str, paths: Sequence[Path] = ()) -> Base:
     """Compare the project at `root` with a folder, or else with a git revision.
 
@@ -73,63 +85,62 @@ def find_base(root: Path, base: str, paths: Sequence[Path] = ()) -> Base:
     """
     real = Path(os.path.realpath(root))
     requested = [Path(os.path.realpath(path)) for path in paths]
-    found = _Differences()
+    changes: list[FileChange] = []
+    notes: list[str] = []
     if os.path.isdir(base):
-        _compare_folder(real, Path(os.path.realpath(base)), found)
+        pairs = _with_folder(real, Path(os.path.realpath(base)))
     else:
-        _compare_revision(real, _tree(real, base), found)
-    changes = [
-        FileChange(path, found.before.get(path), found.after.get(path))
-        for path in sorted({*found.before, *found.after})
-        if found.before.get(path) != found.after.get(path)
-    ]
+        pairs = _with_revision(real, _tree(real, base), notes)
+    for name, before, after in pairs:
+        if before == after:
+            continue
+        if isinstance(before, _TooLarge) or isinstance(after, _TooLarge):
+            notes.append(f"{name}: too large to compare; {_SAME}")
+        else:
+            changes.append(FileChange(real / name, before, after))
+    changes.sort(key=lambda change: change.path)
     return Base(
         real,
         tuple(c for c in changes if not requested or any(map(c.path.is_relative_to, requested))),
         {c.path: c.before for c in changes if c.before is not None},
         frozenset(c.path for c in changes if c.before is None),
-        tuple(found.notes),
+        tuple(notes),
     )
 
 
-@dataclass(slots=True)
-class _Differences:
-    """The files found to differ.
-
-    Attributes:
-        before: old bytes by path.
-        after: new bytes by path.
-        notes: see `Base`.
-    """
-
-    before: dict[Path, bytes] = field(default_factory=dict)
-    after: dict[Path, bytes] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def skip(self, path: Path, root: Path) -> None:
-        """Leave out a file that is too large."""
-        self.after.pop(path, None)
-        self.notes.append(f"{path.relative_to(root)}: too large to compare; {_SAME}")
-
-
-def _size(path: Path) -> int:
+def _read(path: Path) -> _Content:
     try:
-        return path.lstat().st_size
-    except OSError:
-        return 0
-
-
-def _read(path: Path, root: Path, found: _Differences) -> bytes | None:
-    """Return the bytes of a regular file that is not too large; None for anything else."""
-    if _size(path) > BIG_FILE:
-        found.skip(path, root)
-        return None
-    try:
-        return path.read_bytes() if stat.S_ISREG(path.lstat().st_mode) else None
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return _TooLarge(found.st_size) if found.st_size > BIG_FILE else path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+# -- a folder
+
+
+def _with_folder(root: Path, base: Path) -> _Pairs:
+    """Yield the files of a folder or the project, with their contents in both."""
+    if root.is_relative_to(base):
+        raise UsageError(f"--base {base}: contains the project itself; pass an older copy of it")
+    files = {
+        path.relative_to(root)
+        for path in list_files(root, lambda name: True)
+        if not path.is_relative_to(base)
+    }
+    old_files = {path.relative_to(base) for path in list_files(base, lambda name: True)}
+    if not any(name.suffix == ".py" for name in files & old_files):
+        raise UsageError(
+            f"--base {base}: none of its Python files has a counterpart in {root}; pass a folder"
+            f" with the project's layout, or `{base.name}~0` for the git revision of that name"
+        )
+    for name in files | old_files:
+        before = _read(base / name) if name in old_files else None
+        yield name, before, _read(root / name) if name in files else None
 
 
 # -- a git revision
@@ -164,53 +175,45 @@ def _tree(root: Path, base: str) -> str:
     return found.stdout.decode().strip()
 
 
-def _compare_revision(root: Path, tree: str, found: _Differences) -> None:
+def _with_revision(root: Path, tree: str, notes: list[str]) -> _Pairs:
+    """Yield the files that differ from a revision, with their contents in both."""
     options = ["--raw", "-z", "--no-renames", "--no-abbrev", "--relative"]
     options += ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"]
     fields = iter(os.fsdecode(_git(root, "diff", *options, tree, "--", ".")).split("\0"))
-    blobs: dict[Path, str] = {}
+    blobs: dict[str, str] = {}
+    names: list[str] = []
     for head, name in zip(fields, fields, strict=False):
         old_mode, mode, blob, *_ = head.lstrip(":").split(" ")
-        path = root / name
         if _SUBMODULE in (old_mode, mode):
-            found.notes.append(f"{name} is a submodule; {_SAME}")
+            notes.append(f"{name} is a submodule; {_SAME}")
             continue
-        after = _read(path, root, found) if mode.strip("0") else None
-        if after is not None:
-            found.after[path] = after
-        elif _size(path) > BIG_FILE:
-            continue
+        names.append(name)
         if old_mode in _REGULAR:
-            blobs[path] = blob
+            blobs[name] = blob
         elif old_mode.strip("0"):
-            found.notes.append(f"{path.relative_to(root)}: was a symbolic link; {_SAME}")
-    _read_blobs(root, blobs, found)
-    others = _git(root, "ls-files", "-z", "--others", "--exclude-standard")
-    for name in os.fsdecode(others).split("\0"):
-        path = root / name
-        # git lists a repository within this one as a folder.
-        if name and not name.endswith("/") and (data := _read(path, root, found)) is not None:
-            found.after[path] = data
+            notes.append(f"{name}: was a symbolic link; {_SAME}")
+    others = os.fsdecode(_git(root, "ls-files", "-z", "--others", "--exclude-standard"))
+    # git lists a repository within this one as a folder.
+    names += [name for name in others.split("\0") if name and not name.endswith("/")]
+    old = _read_blobs(root, blobs)
+    for name in dict.fromkeys(names):
+        yield Path(name), old.get(name), _read(root / name)
 
 
-def _read_blobs(root: Path, blobs: Mapping[Path, str], found: _Differences) -> None:
-    """Read objects of the repository, except large ones and Git LFS pointers."""
-    if not blobs:
-        return
-    names = "".join(f"{blob}\n" for blob in blobs.values()).encode()
-    output = io.BytesIO(_git(root, "cat-file", "--batch", data=names))
-    for path in blobs:
+def _read_blobs(root: Path, blobs: Mapping[str, str]) -> Mapping[str, _Content]:
+    """Return objects of the repository by name; Git LFS pointers stand for large files."""
+    found: dict[str, _Content] = {}
+    listed = "".join(f"{blob}\n" for blob in blobs.values()).encode()
+    output = io.BytesIO(_git(root, "cat-file", "--batch", data=listed) if blobs else b"")
+    for name in blobs:
         *_, size = output.readline().split()
         if not size.isdigit():  # "missing"
-            raise UsageError(
-                f"{path.relative_to(root)}: the repository lacks its old version; try `git fetch`"
-            )
+            raise UsageError(f"{name}: the repository lacks its old version; try `git fetch`")
         data = output.read(int(size))
         output.readline()
-        if len(data) > BIG_FILE or data.startswith(_LFS):
-            found.skip(path, root)
-        else:
-            found.before[path] = data
+        is_large = len(data) > BIG_FILE or data.startswith(_LFS)
+        found[name] = _TooLarge(-1) if is_large else data  # git says that it differs
+    return found
 
 
 def _git(root: Path, *arguments: str, data: bytes = b"") -> bytes:
@@ -225,35 +228,3 @@ def _message(output: bytes) -> str:
     """Return the first line of git's error output, without its prefix."""
     lines = output.decode(errors="replace").strip().splitlines() or ["no message"]
     return lines[0].removeprefix("fatal: ").removeprefix("error: ")
-
-
-# -- a folder
-
-
-def _compare_folder(root: Path, base: Path, found: _Differences) -> None:
-    if root.is_relative_to(base):
-        raise UsageError(f"--base {base}: contains the project itself; pass an older copy of it")
-    files = {
-        path.relative_to(root)
-        for path in list_files(root, lambda name: True)
-        if not path.is_relative_to(base)
-    }
-    old_files = {path.relative_to(base) for path in list_files(base, lambda name: True)}
-    if not any(name.suffix == ".py" for name in files & old_files):
-        raise UsageError(
-            f"--base {base}: none of its Python files has a counterpart in {root}; pass a folder"
-            f" with the project's layout, or `{base.name}~0` for the git revision of that name"
-        )
-    for name in files | old_files:
-        old, new = base / name, root / name
-        shared = name in files and name in old_files
-        if shared and _size(old) == _size(new) > BIG_FILE:
-            continue  # assume that they are equal rather than read gigabytes
-        before = _read(old, base, found) if name in old_files else None
-        after = _read(new, root, found) if name in files else None
-        if shared and (before is None or after is None):
-            continue
-        if before is not None and before != after:
-            found.before[new] = before
-        if after is not None and before != after:
-            found.after[new] = after

@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ...libraries.apis import APIS, spellings
 from ...text import read_source
-from ..evidence import Executed, Spot, Unit, UnitKey
+from ..evidence import Executed, Unit, UnitKey
 from ..executed import Spots
 from ..options import VerifyOptions
 from ..session import Reply, Side, Worker
@@ -156,6 +156,8 @@ class Sides:
 
     def _worker(self, stack: ExitStack, workspace: Workspace, shim: str, name: str) -> Worker:
         options = self.task.options
+        pieces = self._spots[workspace].pieces
+        rows = [(str(workspace.at(path)), *astuple(spot)) for path, spot in pieces]
         side = Side(
             self.task.python,
             workspace.root,
@@ -164,9 +166,7 @@ class Sides:
                 dict.fromkeys(workspace.at(p) for unit in self.task.all_units for p in unit.search)
             ),
             shim,
-            json.dumps(
-                [_row(workspace.at(path), spot) for path, spot in self._spots[workspace].pieces]
-            ),
+            json.dumps(rows),
             libraries=self._libraries(workspace),
             platform=options.platform,
         )
@@ -243,20 +243,8 @@ class Sides:
         return self.new.translate(self.old.translate(text))
 
 
-def _row(path: Path, spot: Spot) -> list[object]:
-    """Return an edited piece as `worker.coverage` reads it."""
-    at = (spot.line, spot.column, spot.end_line, spot.end_column, spot.first, spot.last)
-    return [str(path), *at, spot.is_expression, spot.at_import]
-
-
 def needed(reply: Reply) -> str:
     """Return why a unit cannot run that has computed with stand-ins; empty if it has not."""
     touched = reply["environment"]["touched"]
     reasons = ", ".join(f"{reason['name']} {reason['text']}" for reason in touched)
     return f"it needs {reasons}" if reasons else ""
-
-
-def error_line(error: Mapping[str, Any]) -> str:
-    """Return the type and the first line of an exception's message."""
-    lines = error["message"].strip().splitlines()
-    return f"{error['type']}: {lines[0]}" if lines else str(error["type"])

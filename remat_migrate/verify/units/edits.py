@@ -1,13 +1,16 @@
 """Find the pieces of code that differ between two versions of a unit, each to be executed.
 
-A piece is a statement without its blocks, or an expression that its statement evaluates only
-sometimes: the body of a lambda, a branch of a conditional expression.
+A piece is a statement without its blocks, an expression that its statement evaluates only
+sometimes, such as the body of a lambda, or a decision of Python: a condition, `min`, `max`. Each
+outcome of a decision that the other version lacks must occur.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -23,20 +26,50 @@ from .outline import (
 
 
 class Edits:
-    """Collects the differing pieces of an old and a new version."""
+    """Collects the differing pieces of an old and a new version.
+
+    Attributes:
+        old: the pieces of the old version.
+        new: the pieces of the new version.
+        constants: the numbers and strings in decisions and arithmetic that one version lacks.
+        names: the names and attributes that these read, then those that they depend on.
+    """
 
     def __init__(self) -> None:
         self.old: list[Spot] = []
         self.new: list[Spot] = []
+        self.constants: dict[str | int | float, None] = {}
+        self.names: dict[str, None] = {}
 
     @property
     def spots(self) -> tuple[tuple[Spot, ...], tuple[Spot, ...]]:
         """The pieces of both versions, each once."""
         return tuple(dict.fromkeys(self.old)), tuple(dict.fromkeys(self.new))
 
+    @property
+    def values(self) -> Mapping[str, Sequence[Any]]:
+        """What the values of inputs for which decisions go another way depend on."""
+        return {"names": [*self.names], "constants": [*self.constants]}
+
     def compare(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
         """Add the differences between two versions of some module-level statements."""
         self._block(old, new, True, True)
+        self._decisions(old, new, self.old)
+        self._decisions(new, old, self.new)
+
+    def _decisions(
+        self, own: Sequence[ast.stmt], other: Sequence[ast.stmt], found: list[Spot]
+    ) -> None:
+        """Add the decisions of one version that the other lacks, wherever they are."""
+        left = Counter(content_of(node) for node, _, _ in _choices(other))
+        for node, atoms, at_import in _choices(own):
+            content = content_of(node)
+            left[content] -= 1
+            if left[content] < 0:
+                found += (_decision(atom, at_import) for atom in atoms)
+                self.constants.update(dict.fromkeys(_constants(node)))
+                self.names.update(dict.fromkeys(_names(node)))
+        self.names.update(dict.fromkeys(sorted(_sources(self.names, own))))
 
     def compare_headers(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
         """As `compare`, without the blocks of the statements."""
@@ -114,6 +147,10 @@ class Edits:
                 read, attributes_read = mentions_of(header_of(node))
                 if read & names or attributes_read & attributes:
                     found.append(_statement(node, at_import))
+                    for choice, atoms, _ in _choices([header_of(node)]):
+                        if not names.isdisjoint(_names(choice)):
+                            found += (_decision(atom, at_import) for atom in atoms)
+                            self.names.update(dict.fromkeys(_names(choice)))
 
 
 def _active(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -177,6 +214,92 @@ def _all_lazy(value: object, at_import: bool) -> Iterator[Spot]:
             if any(isinstance(inner, ast.Call) for inner in ast.walk(part)):
                 yield _expression(node, part, at_import)
         stack += ast.iter_child_nodes(node)
+
+
+def _choices(body: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, list[ast.expr], bool]]:
+    """Yield decisions and arithmetic: the expression, what it decides by, whether at import."""
+    stack: list[tuple[ast.AST, bool, bool]] = [(node, True, False) for node in body]
+    while stack:
+        node, at_import, is_term = stack.pop()
+        match node:
+            case ast.JoinedStr():
+                continue
+            case ast.BinOp() if is_term:
+                pass  # it is part of what has been yielded
+            case ast.If(test=test) | ast.While(test=test) | ast.Assert(test=test):
+                yield test, list(_atoms(test)), at_import
+            case ast.IfExp(test=test) | ast.match_case(guard=ast.expr() as test):
+                yield test, list(_atoms(test)), at_import
+            case ast.comprehension(ifs=tests):
+                yield from ((test, list(_atoms(test)), at_import) for test in tests)
+            case ast.BoolOp(values=[*tests, _]):
+                yield node, [atom for test in tests for atom in _atoms(test)], at_import
+            case ast.Compare() | ast.Call(ast.Name(id="min" | "max"), [_, _, *_], []):
+                yield node, [node], at_import
+            case ast.BinOp() | ast.Assign(value=ast.Constant()):
+                yield node, [], at_import
+        inside = at_import and not isinstance(node, FunctionDefinition | ast.Lambda)
+        is_term = isinstance(node, ast.BinOp)
+        stack += ((child, inside, is_term) for child in ast.iter_child_nodes(node))
+
+
+def _atoms(test: ast.expr) -> Iterator[ast.expr]:
+    """Yield the conditions that a condition combines."""
+    match test:
+        case ast.BoolOp(values=values):
+            for value in values:
+                yield from _atoms(value)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _atoms(operand)
+        case _ if not isinstance(test, ast.Constant):
+            yield test
+
+
+def _decision(node: ast.expr, at_import: bool) -> Spot:
+    outcomes = ["true", "false"]
+    match node:
+        case ast.Call(ast.Name(id="min" | "max"), [_, _, *_] as options, []):
+            outcomes = [_text(option) for option in options]
+    spot = _expression(node, node, at_import)
+    return replace(spot, text=_text(node), outcomes=tuple(outcomes))
+
+
+def _text(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        return "an expression"
+
+
+def _constants(node: ast.AST) -> Iterator[str | int | float]:
+    for part in ast.walk(node):
+        match part:
+            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
+                yield -number
+            case ast.Constant(str() | int() | float() as constant):
+                yield constant
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """Yield the names, attributes, and keys in some code."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(str() as name):
+                yield name
+
+
+def _sources(names: Iterable[str], body: Sequence[ast.stmt]) -> set[str]:
+    """Return the names that the assignments to some names read, directly or not."""
+    found = set(names)
+    known = -1
+    while len(found) > known:
+        known = len(found)
+        for node in (part for statement in body for part in ast.walk(statement)):
+            target = getattr(node, "target", None) or ast.Tuple(getattr(node, "targets", []))
+            value = getattr(node, "value", None) or getattr(node, "iter", None)
+            if value and not found.isdisjoint(_names(target)):
+                found.update(_names(value))
+    return found
 
 
 def _statement(node: ast.stmt, at_import: bool) -> Spot:

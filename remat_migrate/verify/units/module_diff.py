@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import Any
 
+from ...errors import SourceError
 from ..evidence import Spot
 from .edits import Edits
 from .outline import STAR, Outline, Piece, outline
@@ -30,12 +32,14 @@ class ChangedUnit:
         line: its line in the new text.
         before: the edited pieces of the old text.
         after: the edited pieces of the new text.
+        edited: see `Unit.edited`.
     """
 
     qualname: str
     line: int
     before: tuple[Spot, ...] = field(default=(), compare=False)
     after: tuple[Spot, ...] = field(default=(), compare=False)
+    edited: Mapping[str, Sequence[Any]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,36 +61,28 @@ def diff_modules(before: str, after: str) -> ModuleDiff:
     """Compare two texts of a module, ignoring positions, formatting, comments and docstrings.
 
     Raises:
-        SyntaxError: this interpreter cannot parse one of the texts.
+        SourceError: this interpreter cannot parse one of the texts.
     """
     return _Comparison(outline(before), outline(after)).diff()
 
 
-def unit_at(text: str, offset: int) -> str | None:
-    """Return the unit that contains a character, counted from 0.
+def unit_at(text: str, offset: int) -> str:
+    """Return the innermost unit or class around a character, counted from 0.
 
-    In a class body this is the attribute, as `Class.name`, or the class. "" is code that runs at
-    import and belongs to no unit; None is a comment or a blank line outside of every statement.
-
-    Raises:
-        SyntaxError: this interpreter cannot parse the text.
+    "" is code of the module itself, and what this interpreter cannot parse.
     """
-    found = outline(text)
-    pieces = [*found.code, *found.script]
-    for group in (found.bindings, found.units):
-        pieces += (piece for each in group.values() for piece in each)
-    for qualname, each in found.classes.items():
-        pieces += each.header
-        for name, attributes in each.attributes.items():
-            own = f"{qualname}.{name}".rstrip(".")
-            pieces += (replace(piece, name=own) for piece in attributes)
-    around = [p for p in pieces if p.span.start <= offset < p.span.end]
-    if not around:
-        return None
-    # Several pieces can have the same span, as in `f, g = h(a), h(b)`: prefer the first unit.
-    known = {*found.units, *found.classes}
-    innermost = min(around, key=lambda p: (p.span.end - p.span.start, p.name not in known))
-    return innermost.name if innermost.name in known or "." in innermost.name else MODULE
+    try:
+        found = outline(text)
+    except SourceError:
+        return ""
+    named = {**{name: each.header for name, each in found.classes.items()}, **found.units}
+    around = [
+        (piece.span.end - piece.span.start, name)
+        for name, pieces in named.items()
+        for piece in pieces
+        if piece.span.start <= offset < piece.span.end
+    ]
+    return min(around)[1] if around else MODULE
 
 
 class _Comparison:
@@ -138,7 +134,7 @@ class _Comparison:
             if reads and not (imported and is_edited):
                 read.add(other)
         edits.read(old, new, read, self._edited_attributes(name, edits))
-        return ChangedUnit(name, line, *edits.spots)
+        return ChangedUnit(name, line, *edits.spots, edits.values)
 
     def _nodes(self, name: str) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """Return the statements that define a name, before and after."""
@@ -276,7 +272,7 @@ class _Comparison:
             for name in unread:
                 if not any(p.is_import for side in (old, new) for p in side.bindings.get(name, ())):
                     edits.compare(*self._nodes(name))
-            yield ChangedUnit(MODULE, lines[0], *edits.spots)
+            yield ChangedUnit(MODULE, lines[0], *edits.spots, edits.values)
 
 
 def _any_reads(pieces: Iterable[Piece], name: str) -> bool:

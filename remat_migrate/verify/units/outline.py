@@ -7,13 +7,12 @@ statements, with the conditions around it. Two pieces are equal when these texts
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ...analysis.names.scopes import parameters
+from ...analysis.names.scopes import Scope
 from ...text import SourceFile, Span
 
 # `from m import *` is the binding `* m`.
@@ -104,16 +103,10 @@ def outline(text: str) -> Outline:
     """Outline a module.
 
     Raises:
-        SyntaxError: this interpreter cannot parse the text.
+        SourceError: this interpreter cannot parse the text.
     """
     source = SourceFile(Path(), text)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            tree = ast.parse(text)
-        except (ValueError, RecursionError, MemoryError) as error:
-            raise SyntaxError(str(error)) from error
-    return _Reader(source, tree).outline
+    return _Reader(source, source.parse()).outline
 
 
 class _Reader:
@@ -167,7 +160,7 @@ class _Reader:
                 if root := dotted_name(target).partition(".")[0]:
                     self._add(self.outline.bindings, root, node, under)
             case _:
-                names = bound_names([node]) or self._handed_on(node)
+                names = _bound_names([node]) or self._handed_on(node)
                 for name in names:
                     self._add(self.outline.bindings, name, node, under)
                 if not names:
@@ -176,7 +169,7 @@ class _Reader:
     def _header(self, node: ast.stmt, under: Under) -> None:
         """Read a compound statement without its blocks."""
         header = header_of(node)
-        for name in bound_names(ast.iter_child_nodes(header)):
+        for name in _bound_names(ast.iter_child_nodes(header)):
             self._add(self.outline.bindings, name, node, under, header)
         if not any(statements_in(block) for _, block in blocks_of(node)):
             self.outline.code.append(self._piece("", node, under))
@@ -348,7 +341,7 @@ def mentions_of(node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
                     names.add(dotted)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 body = item.body if isinstance(item.body, list) else [item.body]
-                inner = local | bound_names(body) | {p.arg for p in parameters(item)}
+                inner = local | Scope(item, None).bound
                 stack += ((part, inner) for part in body)
                 stack += (
                     (part, local)
@@ -357,7 +350,7 @@ def mentions_of(node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
                 )
                 continue
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                local = local | bound_names([g.target for g in item.generators])
+                local = local | _bound_names([g.target for g in item.generators])
         stack += ((part, local) for part in ast.iter_child_nodes(item))
     return frozenset(names), frozenset(attributes)
 
@@ -376,36 +369,9 @@ def dotted_name(node: ast.AST) -> str:
     return ".".join([node.id, *reversed(parts)])
 
 
-def bound_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
+def _bound_names(nodes: Iterable[ast.AST]) -> Set[str]:
     """Return the names that nodes bind in their own scope, not within inner functions."""
-    bound: set[str] = set()
-    elsewhere: set[str] = set()
-    stack = list(nodes)
-    while stack:
-        match item := stack.pop():
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                bound.add(name)
-                continue
-            case ast.ClassDef(name=name):
-                bound.add(name)
-                continue
-            case ast.Lambda():
-                continue
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                bound |= {n.target.id for n in ast.walk(item) if isinstance(n, ast.NamedExpr)}
-                continue
-            case ast.Name(id=name) if not isinstance(item.ctx, ast.Load):
-                bound.add(name)
-            case ast.Import() | ast.ImportFrom():
-                bound |= {alias.asname or alias.name.partition(".")[0] for alias in item.names}
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-                bound.add(name)
-            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                bound.add(name)
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                elsewhere |= set(names)
-        stack += ast.iter_child_nodes(item)
-    return frozenset(bound - elsewhere)
+    return Scope(ast.Module([*nodes], []), None).bound  # type: ignore[list-item]
 
 
 def meaning_of(value: ast.expr, annotation: ast.expr | None) -> ast.AST:

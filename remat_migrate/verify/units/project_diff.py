@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from ...analysis.names.expected_failures import is_test
 from ...discovery.file_kinds import is_python
 from ...errors import SourceError
 from ...text import read_source
@@ -17,12 +18,11 @@ from ..copies.import_names import ImportNames
 from ..evidence import Outcome, Unit, UnitKey, Verdict
 from .edits import Edits
 from .module_diff import ModuleDiff, diff_modules
-from .outline import Outline, Piece, dotted_name, mentions_of, outline
+from .outline import Outline, Piece, dotted_name, outline
 
 # Files with texts other than those on disk.
 Texts = Mapping[Path, bytes]
 _ON_DISK: Texts = MappingProxyType({})
-_IS_TEST = re.compile(r"(?:test_\w*|\w*_test|tests?)\.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,17 @@ def diff_project(
         name = path.name
         if path.is_relative_to(import_names.root):
             name = path.relative_to(import_names.root).as_posix()
-        if is_python(path, after or before) and may_be_notebook(path):
+        texts = [data for data in (before, after) if data is not None]
+        if may_be_notebook(path):
             not_exercised(Unit(path, "", is_text=True), "notebooks cannot be imported")
-        elif not _is_python(path, before, after):
+        elif not any(is_python(path, data) for data in texts):
             not_exercised(Unit(path, "", is_text=True), "not a Python file")
         elif before is None or after is None:
             notes.append(f"{name}: {'new' if before is None else 'removed'} file, not compared")
         else:
             try:
                 found = diff_modules(_text(path, before), _text(path, after))
-            except (SyntaxError, SourceError) as error:
+            except SourceError as error:
                 not_exercised(Unit(path, ""), f"cannot be parsed: {error}")
                 continue
             for changed in found.changed:
@@ -72,6 +73,7 @@ def diff_project(
                     _unit(path, changed.qualname, changed.line, import_names),
                     before=changed.before,
                     after=changed.after,
+                    edited=changed.edited,
                 )
                 units.append(unit)
             notes += _notes(name, found)
@@ -83,12 +85,7 @@ def all_units(paths: Iterable[Path], import_names: ImportNames, cases: Path) -> 
     for path in paths:
         if path.resolve() != cases.resolve():
             module = import_names.of(path).module or path.name
-            yield from (f"{module}.{name}" for name in _units_of(path))
-
-
-def is_test_file(path: Path) -> bool:
-    """Return whether a file holds tests, by its name."""
-    return _IS_TEST.fullmatch(path.name) is not None
+            yield from (f"{module}.{name}" for name in _outline_of(path).units)
 
 
 def callers(
@@ -119,49 +116,29 @@ def callers(
             by_name.setdefault(name, []).append(unit.key)
     known = {unit.key for unit in units}
     found: list[Unit] = []
-    sources = [path for path in paths if not is_test_file(path)]
-    for path, qualname, line in _mentioning(by_name.keys(), sources, after):
-        user = _unit(path, qualname, line, import_names)
-        # Elsewhere, attributes of these names are other functions: `scan`, `build`.
-        imported = import_names.run_with(user.path)
-        new = _nodes(user, after)
-        used = {
-            name: [key for key in keys if key[0] in imported]
-            for name, keys in by_name.items()
-            if _mentions(new, name)
-        }
-        names = {name for name, keys in used.items() if keys}
-        uses = tuple(sorted({key for keys in used.values() for key in keys}))
-        if uses and user.key not in known:
-            edits = Edits()
-            edits.read(_nodes(user, before), new, names, names)
-            first, second = edits.spots
-            found.append(replace(user, before=first, after=second, uses=uses))
-            if len(found) == most:
-                break
-    return tuple(found)
-
-
-def _nodes(unit: Unit, texts: Texts) -> list[ast.stmt]:
-    pieces = _units_of(unit.path, texts=texts).get(unit.qualname, ())
-    return [piece.node for piece in pieces]
-
-
-def _mentions(nodes: Sequence[ast.stmt], name: str) -> bool:
-    return any(name in names for node in nodes for names in mentions_of(node))
-
-
-def _mentioning(
-    names: Set[str], paths: Iterable[Path], texts: Texts = _ON_DISK
-) -> Iterator[tuple[Path, str, int]]:
-    any_name = b"|".join(re.escape(name.encode()) for name in sorted(names))
+    any_name = b"|".join(re.escape(name.encode()) for name in sorted(by_name))
     prefilter = re.compile(rb"\b(?:" + any_name + rb")\b")
-    for path in paths if names else ():
-        found = _outline_of(path, prefilter, texts)
-        libraries = {name for name, pieces in found.bindings.items() if _is_of_jax(pieces)}
-        for name, pieces in found.units.items():
-            if any(_reads(piece, names, libraries) for piece in pieces):
-                yield path, name, pieces[-1].line
+    for path in paths if by_name else ():
+        new = _outline_of(path, after, prefilter)
+        if is_test(path) or not new.units:
+            continue
+        libraries = {name for name, pieces in new.bindings.items() if _is_of_jax(pieces)}
+        for qualname, pieces in new.units.items():
+            names = {n for n in by_name if any(_reads(piece, n, libraries) for piece in pieces)}
+            # Elsewhere, attributes of these names are other functions: `scan`, `build`.
+            imported = import_names.run_with(path) if names else ()
+            names = {n for n in names if any(key[0] in imported for key in by_name[n])}
+            uses = {key for name in names for key in by_name[name] if key[0] in imported}
+            if names and (path, qualname) not in known:
+                old = _outline_of(path, before).units.get(qualname, ())
+                edits = Edits()
+                edits.read([p.node for p in old], [p.node for p in pieces], names, names)
+                first, second = edits.spots
+                user = _unit(path, qualname, pieces[-1].line, import_names)
+                found.append(replace(user, before=first, after=second, uses=tuple(sorted(uses))))
+                if len(found) == most:
+                    return tuple(found)
+    return tuple(found)
 
 
 def _is_of_jax(pieces: Sequence[Piece]) -> bool:
@@ -172,31 +149,27 @@ def _is_of_jax(pieces: Sequence[Piece]) -> bool:
     )
 
 
-def _reads(piece: Piece, names: Set[str], libraries: Set[str]) -> bool:
-    if names & piece.mentions:
+def _reads(piece: Piece, name: str, libraries: Set[str]) -> bool:
+    if name in piece.mentions:
         return True
-    return bool(names & piece.attributes) and any(
+    return name in piece.attributes and any(
         isinstance(part, ast.Attribute)
-        and part.attr in names
+        and part.attr == name
         and dotted_name(part).partition(".")[0] not in libraries
         for part in ast.walk(piece.node)
     )
 
 
-def _units_of(
-    path: Path, prefilter: re.Pattern[bytes] | None = None, texts: Texts = _ON_DISK
-) -> Mapping[str, list[Piece]]:
-    """Return the units of a file; none if it cannot be read, which its own verdict reports."""
-    return _outline_of(path, prefilter, texts).units
-
-
-def _outline_of(path: Path, prefilter: re.Pattern[bytes] | None, texts: Texts) -> Outline:
+def _outline_of(
+    path: Path, texts: Texts = _ON_DISK, prefilter: re.Pattern[bytes] | None = None
+) -> Outline:
+    """Return the outline of a file; empty if it cannot be read, which its own verdict reports."""
     try:
         data = texts.get(path) or path.read_bytes()
         if prefilter and not prefilter.search(data):
             return Outline()
         return outline(_text(path, data))
-    except (OSError, SyntaxError, SourceError):
+    except (OSError, SourceError):
         return Outline()
 
 
@@ -216,11 +189,6 @@ def _notes(name: str, found: ModuleDiff) -> Iterator[str]:
     for what, names in (("new", found.added), ("removed", found.removed)):
         if names:
             yield f"{name}: {what}: {', '.join(names)}"
-
-
-def _is_python(path: Path, *contents: bytes | None) -> bool:
-    script = any(c and c.startswith(b"#!") and b"python" in c.split(b"\n", 1)[0] for c in contents)
-    return is_python(path) or script
 
 
 def _text(path: Path, data: bytes) -> str:

@@ -13,7 +13,7 @@ from .comparison.compare import compare as compare_results
 from .comparison.evaluate import described_arrays, in_turn
 from .comparison.evaluate import evaluate as evaluate_unit
 from .environment import configuration, effects
-from .inputs import declared
+from .inputs import declared, variants
 from .load import Unit, load_unit
 from .lookup import fits
 from .program import agreement
@@ -40,12 +40,12 @@ def make(request: Reply) -> Reply:
 
 
 def _made(unit: Unit, request: Reply) -> Reply:
+    variants.edited = request["edited"]
     made = unit_cases.all_cases(unit, constructors.records(), request["seconds"])
     cases = list(made.cases)
     for _, case in cases:
         case["left_out"] = unit_cases.left_out(unit.function, case)
     reply = _saved(cases, request["folder"])
-    reply["stopped"] = made.stopped
     if not reply["cases"]:
         reply["detail"] = reply["detail"] or made.detail
     return reply
@@ -97,22 +97,16 @@ def evaluate(request: Reply) -> Reply:
     ]
     if len(cases) > 1:
         with effects.refused():
-            in_turn(unit.function, cases, request["folder"], request["seed"])
+            in_turn(unit.function, cases, request["folder"], request["how"]["seed"])
         return {"failure": {}}  # they are compared by their results alone
     (case,) = cases
     module_state.is_changed = False
+    results.aliases.clear()
     shapes = described_arrays(unit.function, case)
     changes.shared_names = frozenset(request["names"])
     with effects.refused(unless=case.get("asked_for")):
         failure, needs_constants = evaluate_unit(
-            unit.function,
-            case,
-            request["folder"],
-            request["derivatives"],
-            request["first"],
-            request["values"],
-            request["seed"],
-            request["constants"],
+            unit.function, case, request["folder"], **request["how"]
         )
     return {
         "failure": failure,
@@ -123,6 +117,10 @@ def evaluate(request: Reply) -> Reply:
         "settings": configuration.changed(),
         "configures": configuration.is_set_by(request["qualname"]),
         "keeps_data": module_state.is_changed,
+        "habits": [
+            *("reads the environment variable %s" % name for name in sorted(configuration.read)),
+            *("returns a container of its arguments as %s" % at for at in sorted(results.aliases)),
+        ],
     }
 
 

@@ -28,6 +28,7 @@ from typing import (
     List,
     NamedTuple,
     Optional,
+    Sequence,
     Set,
     Tuple,
 )
@@ -35,9 +36,11 @@ from typing import (
 from .lookup import attribute
 
 _RAN = "__remat_migrate_ran__"
+_DECIDED = "__remat_migrate_decided__"
 # What one checkpoint wraps: the edited piece that applies it, and a name.
 _Application = Tuple[int, str]
 _MISSING = object()
+_TRUTH = ("true", "false")
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 
 
@@ -50,6 +53,8 @@ class Spot(NamedTuple):
     last: int
     is_expression: bool
     at_import: bool
+    text: str = ""
+    outcomes: Sequence[str] = ()
 
 
 class _Notes:
@@ -61,6 +66,8 @@ class _Notes:
         self.created_at_import: Set[_Application] = set()
         self.created: Set[_Application] = set()
         self.called: Set[_Application] = set()
+        self.decided_at_import: Set[Tuple[int, int]] = set()
+        self.decided: Set[Tuple[int, int]] = set()
 
 
 _spots: Dict[str, List[Spot]] = {}
@@ -82,12 +89,13 @@ def install(table: str) -> None:
             _spots.setdefault(each, []).append(spot)
     if _spots:
         setattr(builtins, _RAN, _ran)
+        setattr(builtins, _DECIDED, _decided)
 
 
 def begin() -> None:
     """Begin a request: what ran until now belongs to imports."""
     _notes.created_at_import |= _notes.created
-    for found in (_notes.ran, _notes.created, _notes.called):
+    for found in (_notes.ran, _notes.created, _notes.called, _notes.decided):
         found.clear()
 
 
@@ -95,13 +103,15 @@ def report() -> Dict[str, Any]:
     """Return what ran since `begin`, and of module-level code ever.
 
     Returns:
-        {"ran": numbers of spots, "created" and "called": applications as [spot, name]}
+        {"ran": numbers of spots, "created" and "called": applications as [spot, name], "decided":
+            decisions as [spot, index of the outcome]}
     """
     ran = _notes.ran | _notes.at_import | {number for number, _ in _notes.called}
     reported = {
         "ran": sorted(ran),
         "created": sorted(_notes.created | _notes.created_at_import),
         "called": sorted(_notes.called),
+        "decided": sorted(_notes.decided | _notes.decided_at_import),
     }
     # What the search for inputs applies checkpoints to is not among what the next request runs.
     _notes.created = {one for one in _notes.created if _known[one[0]].at_import}
@@ -112,6 +122,28 @@ def _ran(number: int) -> None:
     if _known[number].at_import:
         _notes.at_import.add(number)
     _notes.ran.add(number)
+
+
+def _decided(number: int, value: Any, *options: Any) -> Any:
+    """Return what a decision gives, and note its outcome.
+
+    `value` is a condition; with `options`, a function that returns one of these.
+    """
+    _ran(number)
+    if options:
+        result = value(*options)
+        outcomes = [i for i, one in enumerate(options) if one is result]
+        outcomes = outcomes if len(outcomes) == 1 else []  # of equal ones, it is none
+    else:
+        result = value
+        try:
+            outcomes = [not value]
+        except Exception:
+            outcomes = [0, 1]  # an array, whose program has both
+    at_import = _known[number].at_import
+    found = _notes.decided_at_import if at_import else _notes.decided
+    found.update((number, int(outcome)) for outcome in outcomes)
+    return result
 
 
 # -- probes
@@ -130,8 +162,10 @@ class _Probes(ast.NodeTransformer):
 
     def __init__(self, spots: List[Spot], skipped: Container[ast.stmt]) -> None:
         self._skipped = skipped
+        pieces = [s for s in spots if s.is_expression and not s.outcomes]
         self._statements = {s.position[:2]: s.number for s in spots if not s.is_expression}
-        self._expressions = {s.position: s.number for s in spots if s.is_expression}
+        self._expressions = {s.position: s.number for s in pieces}
+        self._decisions = {s.position: s for s in spots if s.outcomes}
 
     def generic_visit(self, node: Any) -> Any:
         super().generic_visit(node)
@@ -141,6 +175,8 @@ class _Probes(ast.NodeTransformer):
         if isinstance(node, ast.expr):
             position = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
             number = self._expressions.get(position)  # type: ignore[arg-type]
+            if decision := self._decisions.get(position):  # type: ignore[arg-type]
+                node = ast.copy_location(_deciding(decision, node), node)
             if number is not None:
                 call = ast.copy_location(_call(number), node)
                 return ast.copy_location(ast.BoolOp(ast.Or(), [call, node]), node)
@@ -155,6 +191,12 @@ class _Probes(ast.NodeTransformer):
 
 def _call(number: int) -> Any:
     return ast.Call(ast.Name(_RAN, ast.Load()), [ast.Constant(number)], [])
+
+
+def _deciding(spot: Spot, node: Any) -> Any:
+    """Return a decision with a call that notes its outcome."""
+    given = [node] if tuple(spot.outcomes) == _TRUTH else [node.func, *node.args]
+    return ast.Call(ast.Name(_DECIDED, ast.Load()), [ast.Constant(spot.number), *given], [])
 
 
 def _is_future_import(statement: Any) -> bool:

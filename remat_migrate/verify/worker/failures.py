@@ -1,11 +1,11 @@
-"""Exceptions of the code under test as plain data, with the arguments that JAX names."""
+"""Exceptions of the code under test as plain data."""
 
 from __future__ import annotations
 
 import os
 import re
 import traceback
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Mapping, Optional
 
 # JAX's messages go on for long.
 _LONGEST = 2000
@@ -17,45 +17,28 @@ _STAND_IN_FILE = os.path.join(_OWN, "inputs", "stand_in.py")
 _STAND_IN = ".inputs.stand_in."
 _HIDDEN = re.compile(r"[/\\]site-packages[/\\](?:jax|jaxlib)[/\\]|^<frozen ")
 
-_TRACED = re.compile(
-    r"while tracing the function \S+ at .+?:\d+ for"
-    r" (?P<transform>\w+).*?depends on the values? of the arguments? (?P<arguments>.+?)\.?(?:\n|$)"
-)
-_SEPARATOR = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
 
-
-def headline(described: Dict[str, Any]) -> str:
+def headline(described: Mapping[str, Any]) -> str:
     """Return the type and the first line of the message of a described exception."""
     lines = described["message"].strip().splitlines()
     return "%s: %s" % (described["type"], lines[0]) if lines else str(described["type"])
 
 
 def describe(error: BaseException) -> Dict[str, Any]:
-    """Return type, message, and traceback, and the arguments that JAX says must be concrete.
+    """Return the type, the message, and the traceback of an exception.
 
     "in_stand_in" says that a made-up function or object raised it, or JAX because of one.
     """
     message = str(error)
     kind = type(error)
-    found: Dict[str, Any] = {
+    return {
         "type": kind.__name__
         if kind.__module__ == "builtins"
         else "%s.%s" % (kind.__module__.replace("jax._src", "jax"), kind.__name__),
         "message": message[:_LONGEST],
-        "arguments": [],
         "in_stand_in": _is_in_stand_in(error),
         "traceback": _formatted(error)[-_LONGEST_TRACE:],
     }
-    for traced in _TRACED.finditer(message):
-        if traced.group("transform") in ("checkpoint", "remat"):
-            # JAX names an entry of a container as `shape[0]`; only `shape` can be static.
-            found["arguments"] += [
-                re.split(r"[\[.]", name)[0]
-                for name in _SEPARATOR.split(traced.group("arguments").strip())
-                if name
-            ]
-    found["arguments"] = sorted(set(found["arguments"]))
-    return found
 
 
 def _is_in_stand_in(error: BaseException) -> bool:

@@ -7,7 +7,7 @@ which `getattr` with a default, `hasattr`, and `inspect.unwrap` do not expect.
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Dict, Optional
 
 
 def attribute(value: Any, name: str, default: Any = None) -> Any:
@@ -33,22 +33,45 @@ def unwrapped(value: Any) -> Any:
 _ABSENT = object()
 
 
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def signature(function: Any) -> Optional[inspect.Signature]:
+    """Return the signature of a callable, or None if Python cannot tell.
+
+    That of a class is its constructor's, also if its metaclass passes any arguments on to it.
+    """
+    try:
+        made = inspect.signature(function)
+        passed_on = isinstance(function, type) and all(
+            parameter.kind in VARIADIC for parameter in made.parameters.values()
+        )
+        if passed_on and made.parameters and type(function).__call__ is not type.__call__:
+            own = inspect.signature(function.__init__)
+            return own.replace(parameters=list(own.parameters.values())[1:])
+    except (TypeError, ValueError, NameError):
+        return None
+    return made
+
+
+def bound(function: Any, args: Any, kwargs: Any) -> Optional[inspect.BoundArguments]:
+    """Return arguments by parameter; None if there is no signature, or it does not take them."""
+    made = signature(function)
+    try:
+        return made.bind(*args, **kwargs) if made else None
+    except TypeError:
+        return None
+
+
 def fits(function: Any, args: Any, kwargs: Any) -> bool:
     """Return whether a function's parameters take some arguments."""
-    try:
-        inspect.signature(function).bind(*args, **kwargs)
-    except TypeError:
-        return False
-    except ValueError:  # it has no signature
-        pass
-    return True
+    return signature(function) is None or bound(function, args, kwargs) is not None
 
 
-def named_arguments(function: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+def named_arguments(function: Any, args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:
     """Return arguments by the names of their parameters, with defaults."""
-    try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-    except (TypeError, ValueError, NameError):  # it has no signature, or the call raises it again
+    found = bound(function, args, kwargs)
+    if found is None:  # the call raises it again
         return {**{"argument %d" % i: value for i, value in enumerate(args)}, **kwargs}
-    bound.apply_defaults()
-    return dict(bound.arguments)
+    found.apply_defaults()
+    return dict(found.arguments)

@@ -50,10 +50,11 @@ def restored(function: Any) -> Iterator[None]:
         if nnx_modules.is_stateful(one):
             slots += [(one, name, getattr(one, name)) for name in _slots_of(one)]
             one = vars(one)
-        if type(one) in (dict, list, set) and id(one) not in seen:
+        if type(one) in (dict, list, set, np.ndarray) and id(one) not in seen:
             seen.add(id(one))
             held.append((one, copy.copy(one)))
-            waiting += one.values() if type(one) is dict else one
+            if type(one) is not np.ndarray:
+                waiting += one.values() if type(one) is dict else one
     try:
         yield
     finally:
@@ -61,7 +62,12 @@ def restored(function: Any) -> Iterator[None]:
         scope = attribute(unwrapped(function), "__globals__", {})
         is_changed |= any(scope.get(name) is not value for name, value in data.items())
         for container, content in held:
-            is_changed |= not _is_same(container, content)
+            if _is_same(container, content):
+                continue
+            is_changed = True
+            if type(container) is np.ndarray:
+                container[...] = content
+                continue
             container.clear()
             (container.extend if type(container) is list else container.update)(content)
         for owner, name, value in slots:
@@ -70,7 +76,9 @@ def restored(function: Any) -> Iterator[None]:
 
 
 def _is_same(container: Any, content: Any) -> bool:
-    """Return whether a container holds the same objects as this copy of it."""
+    """Return whether a container holds the same objects, or numbers, as this copy of it."""
+    if type(container) is np.ndarray:
+        return bool(container.tobytes() == content.tobytes())
     if type(container) is dict:
         return _is_same([*container, *container.values()], [*content, *content.values()])
     return len(container) == len(content) and all(map(operator.is_, container, content))

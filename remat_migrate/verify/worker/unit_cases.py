@@ -20,7 +20,7 @@ from .environment import projects
 from .frameworks import pure_functions
 from .inputs import code_usage, construct, make, variants
 from .load import Unit
-from .lookup import unwrapped
+from .lookup import bound, signature, unwrapped
 from .transfer import pickling
 
 Case = Dict[str, Any]
@@ -37,26 +37,24 @@ _Cases = List[Tuple[str, Case]]
 def all_cases(unit: Unit, classes: List[type], seconds: float = math.inf) -> make.Made:
     """Return inputs for a unit.
 
-    `classes` are dataclasses of the project that may be arguments. After `seconds` of CPU time,
-    the inputs that were found by then are returned.
+    `classes` are dataclasses of the project that may be arguments. After `seconds` of CPU time, no
+    more are looked for.
 
     A case with `then` is about a function in the unit's result: where in it ("of"), and with which
     arguments to call that ("args", "kwargs").
     """
-    hints = {"class": unit.owner, "classes": classes}
-    deadline = time.process_time() + seconds
-    made = make.make_cases(unit.function, unit.function, hints, seconds)
+    end = time.process_time() + seconds
+    made = make.make_cases(unit.function, unit.owner, classes, end)
     found = list(made.cases)
     for cls in _subclasses(unit):
-        left = deadline - time.process_time()
-        others = make.make_cases(unit.function, unit.function, dict(hints, **{"class": cls}), left)
+        others = make.make_cases(unit.function, cls, classes, end)
         plain = [(about, case) for about, case in others.cases if not _is_scaled(about)]
         found += [(_named(cls, about), case) for about, case in plain]
     cases = [(about, _by_name(unit.function, case)) for about, case in found]
     if cases:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "case.pkl")
-            derived = _further(unit, cases[0][1], classes, path, deadline)
+            derived = _further(unit, cases[0][1], classes, path, end)
             plain = [found for found in derived if not _is_scaled(found[0])]
             cases += plain + _also_called(cases, plain)
             cases += [found for found in derived if _is_scaled(found[0])]
@@ -98,7 +96,7 @@ def _named(cls: type, about: str) -> str:
 
 
 def _further(
-    unit: Unit, case: Case, classes: List[type], path: str, deadline: float
+    unit: Unit, case: Case, classes: List[type], path: str, end: float
 ) -> List[Tuple[str, Case]]:
     """Return the cases for the functions that the unit returns for its first case."""
     try:
@@ -108,7 +106,7 @@ def _further(
     if not _is_left_by_functions(case["context"]):
         return []
     # A call may change or donate its arguments, so each gets a copy.
-    return list(_of_result(unit, lambda: pickling.load(path), classes, deadline))
+    return list(_of_result(unit, lambda: pickling.load(path), classes, end))
 
 
 def _also_called(cases: List[Tuple[str, Case]], derived: List[Tuple[str, Case]]) -> _Cases:
@@ -150,7 +148,7 @@ def _by_name(function: Any, case: Case) -> Case:
 
 
 def _of_result(
-    unit: Unit, load: Callable[[], Case], classes: List[type], deadline: float
+    unit: Unit, load: Callable[[], Case], classes: List[type], end: float
 ) -> Iterator[Tuple[str, Case]]:
     """Yield cases for the functions in what a unit returns."""
     case = load()
@@ -167,8 +165,7 @@ def _of_result(
     for place, function in itertools.islice(results.functions(result), results.MOST_FUNCTIONS):
         if any(unwrapped(function) is unwrapped(one) for one in given):
             continue  # it is made up, and so would be the number of its arguments
-        hints = {"class": None, "classes": classes}
-        made = make.make_cases(function, function, hints, deadline - time.process_time(), _WORK)
+        made = make.make_cases(function, None, classes, end, _WORK)
         for about, inner in made.cases:
             if _is_left_by_functions(inner["context"]):
                 then = {"of": place, "args": inner["args"], "kwargs": inner["kwargs"]}
@@ -200,20 +197,18 @@ def flipped(case: Case, function: Any) -> Iterator[Tuple[str, Case]]:
 
 
 def _parameter_name(function: Any, index: int) -> str:
-    try:
-        return list(inspect.signature(function).parameters)[index]
-    except (TypeError, ValueError, IndexError):
-        return "argument %d" % index
+    made = signature(function)
+    names = list(made.parameters) if made else []
+    return names[index] if index < len(names) else "argument %d" % index
 
 
 def left_out(function: Any, case: Case) -> List[str]:
     """Return the parameters for which a case passes what they default to."""
-    try:
-        signature = inspect.signature(function)
-        given = signature.bind(*case["args"], **case["kwargs"]).arguments
-    except (TypeError, ValueError):
+    found = bound(function, case["args"], case["kwargs"])
+    if found is None:
         return []
-    defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
+    given, parameters = found.arguments, found.signature.parameters
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
     same = {name for name, value in given.items() if value is defaults[name]}
     plain = (bool, int, float, str)
     return sorted(
@@ -231,16 +226,15 @@ def with_own_defaults(function: Any, case: Case) -> Case:
 
     What follows is passed by name.
     """
-    try:
-        signature = inspect.signature(function)
-        given = signature.bind(*case["args"], **case["kwargs"]).arguments
-    except (TypeError, ValueError):
+    found = bound(function, case["args"], case["kwargs"])
+    if found is None:
         return case  # the call raises it again
-    parameters = list(signature.parameters.values())[: len(case["args"])]
+    given, known = found.arguments, found.signature.parameters
+    parameters = list(known.values())[: len(case["args"])]
     left_out = {
         name
         for name in case.get("left_out", ())
-        if name in given and signature.parameters[name].default is not inspect.Parameter.empty
+        if name in given and known[name].default is not inspect.Parameter.empty
     }
     first = next((i for i, p in enumerate(parameters) if p.name in left_out), len(parameters))
     if any(parameter.kind in _BY_PLACE for parameter in parameters[first:]):
@@ -255,12 +249,11 @@ def by_position(function: Any, case: Case) -> Case:
 
     Static arguments must be passed by position.
     """
-    try:
-        bound = inspect.signature(function).bind(*case["args"], **case["kwargs"])
-    except (TypeError, ValueError):
+    found = bound(function, case["args"], case["kwargs"])
+    if found is None:
         return case  # the call raises it again
-    bound.apply_defaults()
-    return dict(case, args=bound.args, kwargs=bound.kwargs)
+    found.apply_defaults()
+    return dict(case, args=found.args, kwargs=found.kwargs)
 
 
 def by_name(function: Any, case: Case) -> Case:
@@ -268,10 +261,10 @@ def by_name(function: Any, case: Case) -> Case:
 
     A wrapper may bind named arguments and let JAX trace the others.
     """
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return case  # it has no signature
+    made = signature(function)
+    if made is None:
+        return case
+    parameters = list(made.parameters.values())
     given = zip(parameters, case["args"])
     optional = [p for p, _ in given if p.default is not p.empty and p.kind not in _BY_PLACE]
     first = len(case["args"]) - len(optional)

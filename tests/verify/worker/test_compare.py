@@ -48,7 +48,7 @@ def fail(message: str) -> Any:
 
 ALIKE = {
     "numbers": (1, 1),
-    "NaN": (float("nan"), float("nan")),
+    "NaN": (np.array([np.nan, 1.0]), np.array([np.nan, 1.0])),
     "infinities": (np.array([np.inf, -np.inf, 1.0]), np.array([np.inf, -np.inf, 1.0])),
     "strings": ({"a": "x"}, {"a": "x"}),
     "nothing": (None, None),
@@ -107,6 +107,11 @@ def test_different(compared: Comparing, what: str) -> None:
     assert found.verdict == "differs"
     assert words in found.detail
     assert compared(value(before), value(before)).verdict == "equal"
+
+
+def test_nothing_but_nan_tells_nothing(compared: Comparing) -> None:
+    found = compared(value(np.float32("nan")), value(np.float32("nan")))
+    assert (found.verdict, found.detail) == ("not-exercised", "all its values are NaN")
 
 
 class TestTolerance:

@@ -87,17 +87,6 @@ def test_an_error_in_all_modes_is_a_failure(tmp_path: Path) -> None:
     assert (failure["type"], failure["message"]) == ("KeyError", "'weights'")
 
 
-def test_names_the_argument_that_must_be_concrete(tmp_path: Path) -> None:
-    def inner(x: Any, shape: Any, train: Any) -> Any:
-        return x if train else x.reshape(shape[0])
-
-    def unit(x: Any, train: Any) -> Any:
-        return jax.checkpoint(inner)(x, (1, 2), train)
-
-    _, failure = evaluated(tmp_path, unit, np.ones(3), True)
-    assert failure["arguments"] == ["train"]
-
-
 def test_code_that_does_not_compile(tmp_path: Path) -> None:
     result, _ = evaluated(tmp_path, lambda x: jnp.sin(x) if x[0] > 0 else x, jnp.ones(3))
     modes = result["modes"]

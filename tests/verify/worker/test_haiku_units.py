@@ -126,7 +126,7 @@ def test_haiku_made_of_a_method(tmp_path):
     context = pure_functions.context_from_error(caught.value)
     assert haiku_units.is_deferred(HaikuBlock)
     assert not haiku_units.is_deferred(dict)
-    pickling.save(haiku_units.Deferred(HaikuBlock, (2,), {}), tmp_path / "saved.pkl")
+    pickling.save(haiku_units.Deferred(HaikuBlock, {"width": 2}), tmp_path / "saved.pkl")
     block = pickling.load(tmp_path / "saved.pkl")
     result = jax.eval_shape(
         lambda x: pure_functions.initialised(HaikuBlock.__call__, (block, x), {}, context), X

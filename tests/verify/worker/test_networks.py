@@ -76,7 +76,7 @@ def shapes(tree):
 
 
 def first(unit):
-    made = make_cases(unit, "tests:" + unit.__name__, {})
+    made = make_cases(unit)
     assert made.cases, made.detail
     return made.cases[0][1]["args"]
 

@@ -17,7 +17,7 @@ make = load_worker("inputs.make")
 
 def others(function: Callable[..., Any]) -> list[tuple[str, Any]]:
     """The cases with other numbers."""
-    cases = make.make_cases(function, "m:f", {}).cases
+    cases = make.make_cases(function).cases
     found = [(about, {"args": c["args"], **c["kwargs"]}) for about, c in cases]
     return [(about, given) for about, given in found if about.startswith("other values of ")]
 

@@ -297,5 +297,5 @@ def test_a_migrated_body_is_the_function_that_is_loaded(tmp_path, monkeypatch):
     exec(text.format("(x + 0) * k + abs(0)"), module.__dict__)
     assert pickling.load(tmp_path / "saved.pkl")(5) == 15
     exec("def make(k):\n    return None\n", module.__dict__)
-    with pytest.raises(pickling.CannotLoad, match="inner: there is no such function"):
+    with pytest.raises(pickling.CannotLoad, match="inner: 0 functions are called inner, not 1"):
         pickling.load(tmp_path / "saved.pkl")

@@ -33,7 +33,7 @@ def cases_of(module, name, classes=()):
     owner, _, method = name.partition(".")
     cls = getattr(module, owner) if method else None
     unit = getattr(cls, method) if method else getattr(module, owner)
-    made = make.make_cases(unit, f"m:{name}", {"class": cls, "classes": list(classes)})
+    made = make.make_cases(unit, cls, classes)
     assert made.cases, made.detail
     return [case for _, case in made.cases]
 
@@ -361,7 +361,7 @@ def test_unpacked_arrays_that_are_computed_with_in_a_loop():
 
         return jax.lax.scan(body, state, None, length=steps)[0]
 
-    made = make.make_cases(rollout, "m:rollout", {})
+    made = make.make_cases(rollout)
     assert made.cases, made.detail
     assert made.cases[0][1]["args"][0].shape[0] == 2
 
@@ -370,7 +370,7 @@ def test_indices_into_known_arrays():
     def rows(index):
         return jnp.arange(12.0).reshape(4, 3)[index]
 
-    made = make.make_cases(rows, "m:rows", {})
+    made = make.make_cases(rows)
     assert made.cases, made.detail
     assert jnp.issubdtype(jnp.asarray(made.cases[0][1]["args"][0]).dtype, jnp.integer)
     assert jax.tree_util.tree_leaves(rows(*made.cases[0][1]["args"]))

@@ -13,7 +13,7 @@ shapes = load_worker("inputs.shapes")
 
 
 def inputs_of(unit, cls=None):
-    made = make.make_cases(unit, f"tests:{unit.__qualname__}", {"class": cls})
+    made = make.make_cases(unit, cls)
     assert made.cases, made.detail
     return made.cases[0][1]["args"]
 

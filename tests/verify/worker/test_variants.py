@@ -54,7 +54,7 @@ def applied(fn, x, key, train: bool):
 
 
 def cases(unit, **hints):
-    made = make_cases(unit, "tests:" + unit.__name__, hints)
+    made = make_cases(unit, **hints)
     assert made.cases, made.detail
     return made.cases
 

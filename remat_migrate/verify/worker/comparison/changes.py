@@ -35,10 +35,10 @@ def watched(
         kwargs: its named arguments.
         opened: returns a value as a pytree, with objects as their attributes.
     """
-    before = _parts(function, args, kwargs, opened, np.copy)
+    before = _parts(function, args, kwargs, opened)
 
     def changed() -> _Parts:
-        after = _parts(function, args, kwargs, opened, np.asarray)
+        after = _parts(function, args, kwargs, opened)
         moved = {k: _readable(v) for k, v in after.items() if not _is_same(before.get(k, _GONE), v)}
         return dict(moved, **{k: _GONE for k in before if k not in after})
 
@@ -46,13 +46,7 @@ def watched(
         yield changed
 
 
-def _parts(
-    function: Any,
-    args: Any,
-    kwargs: Any,
-    opened: Callable[[Any], Any],
-    of_array: Callable[[Any], Any],
-) -> _Parts:
+def _parts(function: Any, args: Any, kwargs: Any, opened: Callable[[Any], Any]) -> _Parts:
     """Return the parts of what a call can change in place: values by place."""
     places = {"argument %d" % i: value for i, value in enumerate(args)}
     places.update(("argument %s" % name, value) for name, value in kwargs.items())
@@ -69,7 +63,7 @@ def _parts(
             continue  # such as a dict with keys that have no order
         for path, leaf in pairs:
             if not callable(leaf):
-                leaf = of_array(leaf) if type(leaf) is np.ndarray else leaf
+                leaf = leaf.copy() if type(leaf) is np.ndarray else leaf
                 found[place + jax.tree_util.keystr(path)] = leaf
     return found
 

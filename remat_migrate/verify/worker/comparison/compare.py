@@ -104,6 +104,9 @@ class _Sides:
         leaves = Leaves(self.old, self.new, mode, self.allowed)
         self.max_abs = max(self.max_abs, leaves.max_abs)
         self.max_rel = max(self.max_rel, leaves.max_rel)
+        if not leaves.reason and mode.endswith("eager") and leaves.are_nan:
+            detail = "all its values are NaN"
+            return Comparison(NOT_EXERCISED, detail=detail, only_numbers_differ=True)
         if not leaves.reason:
             return None
         apart = (self.max_abs, self.max_rel, leaves.reason + where)

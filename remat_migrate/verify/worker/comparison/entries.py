@@ -90,11 +90,14 @@ class Leaves:
         max_abs: the largest difference.
         max_rel: the largest difference relative to the largest entry of its array.
         reason: where a difference exceeds its limit; empty if none does.
+        are_nan: whether all entries are NaN, which tells nothing: any other NaN is equal.
     """
 
     def __init__(self, old: Result, new: Result, mode: str, allowed: Dict[str, float]) -> None:
         self.max_abs = self.max_rel = 0.0
         self.reason = ""
+        arrays = [array for _, array in arrays_of(old, mode) if array.size]
+        self.are_nan = bool(arrays) and all(np.isnan(array).all() for array in arrays)
         limits = _Limits(old, mode, allowed)
         for (leaf, a), (_, b) in zip(arrays_of(old, mode), arrays_of(new, mode)):
             found = limits.apart(leaf, a, b)

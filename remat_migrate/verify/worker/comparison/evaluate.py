@@ -5,7 +5,6 @@ Results are written as arrays of numpy, and their dtypes in JSON: comparing them
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import random
@@ -21,9 +20,10 @@ from .. import module_state, relocate, shim
 from ..environment import caches
 from ..failures import describe
 from ..frameworks import pure_functions
-from ..frameworks.abstraction import NotCompiled, PureCall, compiled, has_abstract
-from ..lookup import attribute, named_arguments
+from ..frameworks.abstraction import NotCompiled, PureCall, compiled, has_abstract, split
+from ..lookup import named_arguments, signature
 from ..program import agreement, trace
+from ..program.trace import is_inexact
 from ..transfer.arrays import is_key, key_data
 from . import precision, results
 
@@ -142,7 +142,7 @@ def _compiled(program: _Program, writer: _Writer) -> Dict[str, Any]:
 
     def run() -> Any:
         try:
-            return compiled(program.outcome_when_traced, program.shared_arrays())
+            return compiled(program.outcome_when_traced, program.shared_arrays)
         except NotCompiled:
             _seed(writer.seed)
             return program.outcome(program.arrays())
@@ -170,7 +170,7 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
         return program.array_results(program.call(arrays))
 
     modes[label + "eager"] = _outcome(lambda: program.outcome(program.arrays()), writer)
-    if "error" not in modes[label + "eager"] and program.has_gradient:
+    if "error" not in modes[label + "eager"] and program.differentiable:
         gradient = _outcome(lambda: program.gradient(program.arrays()), writer)
         modes[label + "gradient"] = gradient
     modes[label + "jit"] = _outcome(lambda: jax.jit(values)(program.arrays()), writer)
@@ -180,19 +180,16 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
 
 def _takes(unit: Any, name: str) -> bool:
     """Return whether a function accepts a keyword argument of that name."""
-    try:
-        parameters = inspect.signature(unit).parameters
-    except (TypeError, ValueError):
+    made = signature(unit)
+    if made is None or name in made.parameters:
         return True
-    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return any(p.kind is p.VAR_KEYWORD for p in made.parameters.values())
 
 
 def _defaults(unit: Any) -> Dict[str, str]:
     """Return the defaults of the parameters of a unit that have a meaningful text."""
-    try:
-        parameters = inspect.signature(unit).parameters.values()
-    except (TypeError, ValueError):
-        return {}
+    made = signature(unit)
+    parameters = made.parameters.values() if made else ()
     plain = (bool, int, float, complex, str, bytes, type(None))
     return {p.name: repr(p.default) for p in parameters if isinstance(p.default, plain)}
 
@@ -221,19 +218,18 @@ def _seed(seed: int = 0) -> None:
     np.random.seed(seed)
 
 
-class _Leaf(NamedTuple):
-    value: Any
-    dynamic: bool
-    differentiable: bool
-
-
 class _Program:
-    """A function and its arguments: JAX may trace arrays; other arguments are fixed."""
+    """A function and its arguments: JAX may trace arrays; other arguments are fixed.
+
+    Attributes:
+        shared_arrays: the arrays, for use under a transformation of JAX.
+        differentiable: the indices of those to differentiate with respect to.
+    """
 
     def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
         self._function = function
-        leaves, self._tree = jax.tree_util.tree_flatten((args, kwargs))
-        self._leaves = [_leaf(leaf) for leaf in leaves]
+        self.shared_arrays, self._arguments = split((args, kwargs), _is_dynamic)
+        self.differentiable = [i for i, one in enumerate(self.shared_arrays) if is_inexact(one)]
 
     def traced(self, thorough: bool, values_alone: bool, constants: bool) -> Dict[str, Any]:
         """Return the programs, see `trace.programs`, and the structure of the result as text.
@@ -241,7 +237,7 @@ class _Program:
         If `values_alone`, there is no program of a derivative. Constants are computed, too, where
         it cannot be traced else, and "concrete" is why.
         """
-        arrays = self.shared_arrays()
+        arrays = self.shared_arrays
         result: List[str] = []
 
         def traced(arrays: List[Any]) -> List[Any]:
@@ -251,7 +247,7 @@ class _Program:
             result[:] = [_text(str(tree)), *(_kind(leaf) for leaf in leaves)]
             return [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
 
-        chosen = [] if values_alone else self._differentiable
+        chosen = [] if values_alone else self.differentiable
         place_of = relocate.place_in_copy
         programs = trace.programs(traced, arrays, chosen, place_of, thorough, constants)
         concrete = None
@@ -264,24 +260,9 @@ class _Program:
             "concrete": concrete,
         }
 
-    @property
-    def has_gradient(self) -> bool:
-        """Return whether there is an array to differentiate with respect to."""
-        return any(leaf.differentiable for leaf in self._leaves)
-
-    @property
-    def _differentiable(self) -> List[int]:
-        """The indices, among the arrays, of those to differentiate with respect to."""
-        dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
-        return [index for index, leaf in enumerate(dynamic) if leaf.differentiable]
-
-    def shared_arrays(self) -> List[Any]:
-        """Return the arrays, for use under a transformation of JAX."""
-        return [leaf.value for leaf in self._leaves if leaf.dynamic]
-
     def arrays(self) -> List[Any]:
         """Return copies of the arrays: the function may change or donate them."""
-        return [array.copy() for array in self.shared_arrays()]
+        return [array.copy() for array in self.shared_arrays]
 
     def jaxpr(self) -> Any:
         """Return the jaxpr of the values; None if Python needs values of arrays."""
@@ -315,36 +296,31 @@ class _Program:
         args, kwargs = self._arguments(arrays)
         return results.unfolded(results.outcome_of(self._function, args, kwargs))
 
-    def _arguments(self, arrays: List[Any]) -> Any:
-        rest = iter(arrays)
-        leaves = [next(rest) if leaf.dynamic else leaf.value for leaf in self._leaves]
-        return jax.tree_util.tree_unflatten(self._tree, leaves)
-
     def array_results(self, result: Any) -> List[Any]:
         """Return the arrays of a result, which is all that a compiled function can return."""
         return [leaf for leaf in jax.tree_util.tree_leaves(result) if _is_array(leaf)]
 
     def gradient(self, arrays: List[Any]) -> List[Any]:
         """Return the vector-Jacobian products with random cotangents for every inexact array."""
-        chosen = self._differentiable
+        chosen = self.differentiable
 
         def results(inexact: List[Any]) -> List[Any]:
             filled = list(arrays)
             for index, array in zip(chosen, inexact):
                 filled[index] = array
-            return [r for r in self.array_results(self.call(filled)) if _is_inexact(r)]
+            return [r for r in self.array_results(self.call(filled)) if is_inexact(r)]
 
         outputs, pull_back = jax.vjp(results, [jnp.asarray(arrays[index]) for index in chosen])
         return list(pull_back(_cotangents(outputs))[0])
 
 
-def _leaf(value: Any) -> _Leaf:
+def _is_dynamic(value: Any) -> bool:
+    """Return whether JAX may trace an argument."""
     # Python code may branch on a numpy scalar. It may branch on an array of rank 0, too, but JAX
     # returns such arrays where no code can branch.
-    dynamic = isinstance(value, (jax.Array, np.ndarray, jax.ShapeDtypeStruct)) and not (
+    return isinstance(value, (jax.Array, np.ndarray, jax.ShapeDtypeStruct)) and not (
         isinstance(value, np.ndarray) and value.dtype.kind in "OSUVMm" and not _known(value.dtype)
     )
-    return _Leaf(value, dynamic, dynamic and _is_inexact(value))
 
 
 def _known(dtype: Any) -> bool:
@@ -353,6 +329,8 @@ def _known(dtype: Any) -> bool:
 
 
 def _is_array(value: Any) -> bool:
+    if type(value) is int and abs(value) > np.iinfo(np.int32).max:
+        return False  # such as a hash, of which JAX makes no array
     return isinstance(value, (jax.Array, np.ndarray, np.generic, bool, int, float, complex))
 
 
@@ -361,11 +339,6 @@ def _kind(leaf: Any) -> str:
     if _is_array(leaf):
         return "array"
     return "function" if results.is_function(leaf) else _text(repr(leaf))
-
-
-def _is_inexact(value: Any) -> bool:
-    dtype = attribute(value, "dtype")
-    return dtype is not None and bool(jnp.issubdtype(dtype, jnp.inexact))
 
 
 def _cotangents(outputs: List[Any]) -> List[Any]:
@@ -449,9 +422,6 @@ def described_arrays(function: Any, case: Dict[str, Any]) -> List[str]:
             size = sum(int(leaf.size) for _, leaf in arrays)
             found.append("%s: %d arrays, %d elements" % (name, len(arrays), size))
         else:
-            found += ["%s: %s%s" % (at, leaf.dtype, _shape_of(leaf)) for at, leaf in arrays]
+            shapes = [",".join(map(str, leaf.shape)) for _, leaf in arrays]
+            found += ["%s: %s[%s]" % (at, a.dtype, s) for (at, a), s in zip(arrays, shapes)]
     return found
-
-
-def _shape_of(array: Any) -> str:
-    return "[%s]" % ",".join(map(str, array.shape))

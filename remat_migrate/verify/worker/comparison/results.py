@@ -15,7 +15,7 @@ import itertools
 import re
 import sys
 import types
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 import jax
 import numpy as np
@@ -36,6 +36,9 @@ _DEEPEST = 6
 
 # An attribute of an object in an unfolded result.
 _ATTRIBUTE = re.compile(r"\['(\w+)'\]\['(\w+)'\]$")
+
+# Which parts of results since the last request are containers of the arguments.
+aliases: Set[str] = set()
 
 # How many functions in a result are called.
 MOST_FUNCTIONS = 4
@@ -116,10 +119,21 @@ def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         result = unit(*args, **kwargs)
         for leaf in jax.tree_util.tree_leaves(result):
             stand_ins.refuse(leaf)
+        given = {id(one) for _, one in _containers((args, kwargs), "")}
+        aliases.update(place for place, one in _containers(result, "result") if id(one) in given)
         states = nnx_modules.states((args, kwargs))
         if result is None:
             result = args[0] if args and _is_object(args[0]) else None
         return changes.with_changes(result, states, changed())
+
+
+def _containers(value: Any, place: str) -> Iterator[Tuple[str, Any]]:
+    """Yield the lists, dicts, sets, and NumPy arrays in a value that a caller may change."""
+    if type(value) in (list, dict, set, np.ndarray):
+        yield place, value
+    if type(value) in (list, tuple, dict):
+        for key, one in value.items() if type(value) is dict else enumerate(value):
+            yield from _containers(one, "%s[%r]" % (place, key))
 
 
 def _unfolded(result: Any, around: Tuple[Any, ...], opened: Callable[[Any], object] = id) -> Any:
@@ -176,10 +190,7 @@ _STANDARD = frozenset(sys.builtin_module_names) | {"logging", "threading", "path
 
 
 def _attributes(value: Any) -> Dict[str, Any]:
-    names = [field.name for field in dataclasses.fields(value)] if _is_record(value) else []
+    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+    names = [field.name for field in fields]
     names += sorted(set(attribute(value, "__dict__", ())) - set(names))
     return {name: getattr(value, name) for name in names if has(value, name)}
-
-
-def _is_record(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
+
+from . import projects
 
 _VARIABLE = "os.environ "
 _READ = ("CUDA_", "JAX_", "LIBTPU_", "TF_", "XLA_")
@@ -16,6 +18,8 @@ _imported: Dict[str, Any] = {}
 # The names that code has set since `begin`, to whatever value, and those that the imports have.
 _set: List[str] = []
 _set_by_imports: List[str] = []
+# The environment variables that code of the project has read in this process.
+read: Set[str] = set()
 
 
 def install() -> None:
@@ -24,6 +28,17 @@ def install() -> None:
     _note_names(type(sys.modules["jax"].config), "update")
     for method in ("__setitem__", "__delitem__"):
         _note_names(type(os.environ), method)
+    look_up = type(os.environ).__getitem__
+
+    def noting(self: Any, name: str) -> str:
+        frame: Any = sys._getframe(1)
+        while frame and frame.f_globals.get("__name__") in ("os", "collections.abc"):
+            frame = frame.f_back
+        if frame and projects.is_project_file(frame.f_code.co_filename):
+            read.add(name)
+        return look_up(self, name)
+
+    type(os.environ).__getitem__ = noting  # type: ignore[method-assign]
 
 
 def _note_names(kind: Any, method: str) -> None:

@@ -15,8 +15,6 @@ from ..work import TracedOperations
 # Compiling more operations as one program takes longer than compiling each of the different ones.
 _MOST_COMPILED = 2000
 
-ARRAYS = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
-
 
 class PureCall(NamedTuple):
     """A plain function with its arguments, labelled "", "init", or "apply"."""
@@ -40,10 +38,17 @@ def _of_arrays(
     return of_arrays, arrays
 
 
-def split(tree: Any) -> Tuple[List[Any], Callable[[List[Any]], Any]]:
-    """Return the array leaves of a tree, and a function that rebuilds it from other arrays."""
+def is_array(leaf: Any) -> bool:
+    """Return whether a leaf is an array, perhaps abstract."""
+    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct))
+
+
+def split(
+    tree: Any, is_chosen: Callable[[Any], bool] = is_array
+) -> Tuple[List[Any], Callable[[List[Any]], Any]]:
+    """Return the chosen leaves of a tree, and a function that rebuilds it from others."""
     leaves, structure = jax.tree_util.tree_flatten(tree)
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, ARRAYS)]
+    places = [i for i, leaf in enumerate(leaves) if is_chosen(leaf)]
 
     def join(arrays: List[Any]) -> Any:
         filled = list(leaves)

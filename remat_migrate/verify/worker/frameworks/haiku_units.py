@@ -19,7 +19,6 @@ class Deferred(NamedTuple):
     """An object that can only be created inside a transform: its class and arguments."""
 
     cls: Any
-    args: Tuple[Any, ...]
     kwargs: Dict[str, Any]
 
 
@@ -150,8 +149,7 @@ class _Moving:
 
     def _made(self, part: Any) -> Any:
         if isinstance(part, Deferred):
-            positional, named = self.moved((part.args, part.kwargs))
-            return part.cls(*positional, **named)
+            return part.cls(**self.moved(part.kwargs))
         if id(part) not in self.made:
             self.copy(part)
         return self.made[id(part)]

@@ -17,6 +17,9 @@ BATCH, LENGTH, WIDTH = 2, 4, 8
 # The entries of a dictionary of which nothing is known.
 MADE_UP = ("w", "b")
 
+# Where the project's own rate of dropout is zero.
+_USUAL_DROPOUT = 0.25
+
 # A string that no code knows, for the branch of all others.
 OTHER = "other"
 
@@ -54,7 +57,7 @@ _FLAG = re.compile(
 )
 _CHECKPOINTS = re.compile(r"remat|checkpointing|use_checkpoint|grad(ient)?_checkpoint")
 _KEY = re.compile(r"(\w+_)?(key|rng|prng|prngkey|prng_key|subkey|rng_key)(_\w+)?\d?")
-_KEYS = re.compile(r"(\w+_)?(keys|rngs|subkeys)")
+KEYS = re.compile(r"(\w+_)?(keys|rngs|subkeys)")
 _HEAD_COUNT = re.compile(r"(\w+_)?n?heads?|num_(\w+_)?heads|n_head")
 _SIZE = re.compile(
     r"(\w+_)?(size|width|dims?|features|hidden|channels|units|vocab|vocabulary|height|length|len)"
@@ -71,9 +74,9 @@ _RATE = re.compile(
     r"|factor|ratio|threshold|sharpness|tau|lam|coef|coefficient|strength|smoothing|percent|clip)"
 )
 _AXIS = re.compile(r"(\w+_)?(axis|dimension)")
-_DTYPE = re.compile(r"(\w+_)?(dtype)")
+DTYPE = re.compile(r"(\w+_)?(dtype)")
 _SHAPE = re.compile(r"(\w+_)?(shape)")
-_CALLABLE = re.compile(
+CALLABLE = re.compile(
     r"(\w+_)?(act|activation|nonlinearity|fn|func|fun|function|callback|initializer)|f|apply"
 )
 _INDICES = re.compile(
@@ -98,10 +101,10 @@ _VECTORS = re.compile(
 )
 _ATTENTION = re.compile(r"(q|k|v|query|key|value|queries|values)(_heads)?")
 _POSITIVE = re.compile(r"(\w+_)?(scale|variance|var|std|sigma|gain|gamma|temperature|norm|rate)\d*")
-_TEXT = re.compile(
+TEXT = re.compile(
     r"(\w+_)?(spec|subscripts|equation|pattern|mode|kind|method|reduction|variant|formula|einsum)"
 )
-_SEQUENCES = re.compile(r"layers|blocks|params|weights|xs|states|\w+_(layers|list|states)|caches?")
+SEQUENCES = re.compile(r"layers|blocks|params|weights|xs|states|\w+_(layers|list|states)|caches?")
 _SETTINGS = re.compile(r"(\w+_)?(cfg|config|hparams|hps?|options|opts|settings|args|conf)")
 _PARAMETERS = re.compile(r"(\w+_)?(params|weights|variables|theta|parameters|batch|data|example)")
 
@@ -111,11 +114,6 @@ PRNG = [Choice(KEY, ("raw", 0)), Choice(KEY, ("typed", 0))]
 def matches(pattern: Any, name: str) -> bool:
     """Return whether a pattern matches a whole name, without case and outer underscores."""
     return bool(pattern.fullmatch(name.lower().strip("_")))
-
-
-def is_flag(name: str) -> bool:
-    """Return whether a name suggests a flag."""
-    return matches(_FLAG, name) and not is_number(name) and not is_callable(name)
 
 
 def is_settings(name: str) -> bool:
@@ -130,22 +128,6 @@ def is_weight(node: Node) -> bool:
     return len(node.name) > 1 and (matches(_WEIGHTS, node.name) or matches(_VECTORS, node.name))
 
 
-def rates(default: float) -> List[Choice]:
-    """Return a float and another to try: with a rate of 0, a dropout does nothing."""
-    if 0 < default < 1e-2:  # an epsilon shows only when it is not small
-        return [value(default), value(min(1000 * default, 0.05))]
-    return [value(default), value(default * 0.625 if default else USUAL_DROPOUT)]
-
-
-# Where the project's own is zero, so that dropout does something.
-USUAL_DROPOUT = 0.25
-
-
-def is_no_dropout(name: str, rate: Any) -> bool:
-    """Return whether a value is a rate of dropout that is zero."""
-    return type(rate) is float and not rate and is_rate(name) and "drop" in name.lower()
-
-
 def counts_of(default: Any) -> List[Choice]:
     """Return zero or one, and two; nothing for others.
 
@@ -156,14 +138,12 @@ def counts_of(default: Any) -> List[Choice]:
 
 
 def rates_of(name: str, default: float) -> List[Choice]:
-    """Return `rates`, but no dropout comes last."""
-    found = rates(default)
-    return found[::-1] if is_no_dropout(name, default) else found
-
-
-def is_dtype(name: str) -> bool:
-    """Return whether a name suggests the type of the elements of an array."""
-    return matches(_DTYPE, name)
+    """Return a float and another to try; no dropout comes last, as it does nothing."""
+    if 0 < default < 1e-2:  # an epsilon shows only when it is not small
+        return [value(default), value(min(1000 * default, 0.05))]
+    found = [value(default), value(default * 0.625 if default else _USUAL_DROPOUT)]
+    is_dropout = is_rate(name) and "drop" in name.lower()
+    return found[::-1] if is_dropout and not default else found
 
 
 def is_number(name: str) -> bool:
@@ -179,16 +159,6 @@ def is_rate(name: str) -> bool:
 def is_positive(name: str) -> bool:
     """Return whether a name suggests an array with positive entries."""
     return matches(_POSITIVE, name)
-
-
-def is_sequence(name: str) -> bool:
-    """Return whether a name suggests a list."""
-    return matches(_SEQUENCES, name)
-
-
-def is_parameters(name: str) -> bool:
-    """Return whether a name suggests a pytree of arrays."""
-    return matches(_PARAMETERS, name)
 
 
 def integers(name: str) -> List[Choice]:
@@ -218,11 +188,6 @@ def numbers(name: str) -> List[Choice]:
     if is_rate(name):
         return floats(name) + integers(name)[:3]
     return integers(name) + floats(name)[:2]
-
-
-def is_text(name: str) -> bool:
-    """Return whether a name suggests a string."""
-    return matches(_TEXT, name)
 
 
 def strings(name: str) -> List[Choice]:
@@ -310,11 +275,12 @@ def plan_by_name(name: str, inside: bool, siblings: Iterable[str] = ()) -> Optio
         return Plan(PRNG + shapes(name, inside)[:4])
     if inside:
         return None
-    if is_flag(name):
+    is_flag = matches(_FLAG, name) and not is_number(name) and not matches(CALLABLE, name)
+    if is_flag:
         return Plan(both() + shapes(name, inside)[:3], both())
     if matches(_AXIS, name):
         return Plan([*integers(name), value("axis")])
-    if matches(_DTYPE, name):
+    if matches(DTYPE, name):
         import jax.numpy as jnp
 
         return Plan([value(jnp.float32), value("float32"), value(jnp.bfloat16)])
@@ -333,39 +299,24 @@ def by_name(node: Node) -> List[Choice]:
     """Return candidates for a node by its name."""
     name, inside = node.name, node.inside
     if is_setting(node):
-        return (strings(name) if is_text(name) else numbers(name)) + shapes(name, inside)
-    if not inside and is_parameters(name):
+        return (strings(name) if matches(TEXT, name) else numbers(name)) + shapes(name, inside)
+    if not inside and matches(_PARAMETERS, name):
         return [Choice(DICT, MADE_UP), *shapes(name, inside)]
     if not inside and is_settings(name):
         return [value({})]
-    if matches(_CALLABLE, name):
+    if matches(CALLABLE, name):
         import jax.numpy as jnp
 
         return [value(jnp.tanh), *shapes(name, inside)]
-    if matches(_KEYS, name):
+    if matches(KEYS, name):
         return [Choice(KEY, ("raw", 4)), Choice(KEY, ("typed", 4))]
     if matches(_SHAPE, name):
-        return shape_tuples()
-    if not inside and is_text(name):
+        return [value(shape) for shape in ((-1,), (2, 4, 8), (8, 8), (4, 8), (8,), (2, 8))]
+    if not inside and matches(TEXT, name):
         return strings(name) + shapes(name, inside)
     if not inside and is_number(name):
         return numbers(name) + shapes(name, inside)
     return shapes(name, inside)
-
-
-def shape_tuples() -> List[Choice]:
-    """Return candidates for a shape argument."""
-    return [value(shape) for shape in ((-1,), (2, 4, 8), (8, 8), (4, 8), (8,), (2, 8))]
-
-
-def is_keys(name: str) -> bool:
-    """Return whether a name suggests several random keys."""
-    return matches(_KEYS, name)
-
-
-def is_callable(name: str) -> bool:
-    """Return whether a name suggests a function."""
-    return matches(_CALLABLE, name)
 
 
 def around(number: float) -> List[Choice]:

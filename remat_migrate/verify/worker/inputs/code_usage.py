@@ -37,20 +37,6 @@ def with_properties(cls: type, names: Iterable[str]) -> Set[str]:
     return found
 
 
-def is_read(unit: Callable[..., Any], parameter: str) -> bool:
-    """Return whether the code of a function, or of those inside it, reads a parameter."""
-    code = attribute(unit, "__code__")
-    if code is None or has(unit, "__wrapped__"):
-        return True
-    loads = [step for step in dis.get_instructions(code) if step.opname.startswith("LOAD")]
-    # Some instructions load two variables.
-    return any(step.argval == parameter or parameter in _names(step.argval) for step in loads)
-
-
-def _names(argument: Any) -> Any:
-    return argument if isinstance(argument, tuple) else ()
-
-
 def integers_read(unit: Callable[..., Any]) -> Set[int]:
     """Return the integers in the code and the defaults of a function and of what it calls.
 

@@ -22,8 +22,10 @@ _Value = Tuple[int, Any]  # the number of a node, and the key of its choice
 class Combinations:
     """The values that are worth a case, and what the cases so far have covered."""
 
-    def __init__(self, base: Snapshot) -> None:
+    def __init__(self, base: Snapshot, asked: Sequence[Pins] = ()) -> None:
+        """`asked` are values to try first, as they are."""
         self._base = base
+        self._asked = list(asked)
         self._flips: List[Pin] = []
         self._known: Set[_Value] = set()
         self._waiting: List[Pins] = []
@@ -51,6 +53,9 @@ class Combinations:
 
     def next(self, room: int) -> Optional[Pins]:
         """Return the values for another case, None if all are covered; `room`: for how many."""
+        while self._asked:
+            if self._is_new(pins := self._asked.pop(0)):
+                return pins
         while self._waiting:
             pins = self._waiting.pop(0)
             while len(self._waiting) >= room and self._waiting and len(pins) < _MOST_TOGETHER:
@@ -98,31 +103,19 @@ class Combinations:
             if held is not None and held.kind == VALUE and choice.kind in (VALUE, GUESS, ARRAY):
                 options.setdefault(number, [held]).append(choice)
         for left, right in itertools.combinations(options, 2):
-            for first, second in itertools.product(options[left], options[right]):
+            pairs = itertools.product(enumerate(options[left]), enumerate(options[right]))
+            for (i, first), (j, second) in pairs:
                 pair = frozenset(((left, first.key()), (right, second.key())))
                 if pair in self._covered:
                     continue
                 self._covered.add(pair)
-                row = self._completed({left: first, right: second}, options)
+                # All others change, too: after a case for each value, one such row often does.
+                row = {n: choices[max(i, j) % len(choices)] for n, choices in options.items()}
+                row.update({left: first, right: second})
                 pins = tuple(pin for pin in row.items() if pin[1] is not options[pin[0]][0])
                 if self._is_new(pins):
                     return pins
         return None
-
-    def _completed(
-        self, row: Dict[int, Choice], options: Dict[int, List[Choice]]
-    ) -> Dict[int, Choice]:
-        for number in options:
-            if number not in row:
-                row[number] = max(
-                    options[number], key=lambda choice: self._fresh_pairs(row, number, choice)
-                )
-        return row
-
-    def _fresh_pairs(self, row: Dict[int, Choice], number: int, choice: Choice) -> int:
-        mine = (number, choice.key())
-        pairs = [frozenset((mine, (other, held.key()))) for other, held in row.items()]
-        return sum(pair not in self._covered for pair in pairs)
 
 
 def _fit(pins: Pins, others: Pins) -> bool:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks import haiku_units, nnx_modules
+from ..lookup import VARIADIC, signature
 from ..project import constructors, produced
 from ..transfer.arrays import made_numbers
 from . import candidates, stand_in, type_hints
@@ -34,12 +35,14 @@ from .node import (
 # Fields that Flax adds to each module.
 _NOT_MADE = ("parent", "name")
 
-# Added to a variant for a node that has the structure of another, but not its numbers.
-_OTHER_NUMBERS = 100
-
 # Variants of numbers that are not of ordinary size, with their descriptions.
-LARGE, MIXED, SMALL = 3, 4, 5
-MAGNITUDES = {LARGE: "large values", MIXED: "values of all magnitudes", SMALL: "small values"}
+POSITIVE, LARGE, MIXED, SMALL = 1, 3, 4, 5
+MAGNITUDES = {
+    POSITIVE: "positive values",
+    LARGE: "large values",
+    MIXED: "values of all magnitudes",
+    SMALL: "small values",
+}
 
 GetValue = Callable[[Node], Any]
 Roots = List[Tuple[inspect.Parameter, Node]]
@@ -48,7 +51,7 @@ Roots = List[Tuple[inspect.Parameter, Node]]
 def add_parameters(search: Any, node: Node) -> None:
     """Add nodes for the arguments of a constructor that are required, flags, or found."""
     cls = node.choice.value
-    made = constructors.signature(cls)
+    made = signature(cls)
     if made is None or node.children:
         return
     found = constructors.arguments_of(cls)
@@ -56,8 +59,7 @@ def add_parameters(search: Any, node: Node) -> None:
     empty = inspect.Parameter.empty
     siblings = tuple(made.parameters)
     for name, parameter in made.parameters.items():
-        variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        if variadic or (name in _NOT_MADE and parameter.default is not empty):
+        if parameter.kind in VARIADIC or (name in _NOT_MADE and parameter.default is not empty):
             continue
         annotation = known.get(name, parameter.annotation)
         plan: Optional[Plan]
@@ -85,21 +87,8 @@ def instance(node: Node, get_value: GetValue) -> Any:
     library = nnx_modules.nnx()
     if library is not None and cls is library.Rngs:
         return library.Rngs(0)
-    made = constructors.signature(cls)
-    parameters = list(made.parameters.values()) if made else []
-    made_so_far: List[Any] = []
-    kwargs: Dict[str, Any] = {}
-    for parameter in parameters:
-        if parameter.name not in node.children:
-            continue
-        thing = get_value(node.children[parameter.name])
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            made_so_far.append(thing)
-        else:
-            kwargs[parameter.name] = thing
-    if haiku_units.is_deferred(cls):
-        return haiku_units.Deferred(cls, tuple(made_so_far), kwargs)
-    return cls(*made_so_far, **kwargs)
+    kwargs = {name: get_value(child) for name, child in node.children.items()}
+    return haiku_units.Deferred(cls, kwargs) if haiku_units.is_deferred(cls) else cls(**kwargs)
 
 
 def arguments(pairs: Roots, get_value: GetValue) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
@@ -118,35 +107,34 @@ def arguments(pairs: Roots, get_value: GetValue) -> Tuple[Tuple[Any, ...], Dict[
     return tuple(args), kwargs
 
 
-def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
-    """Return the value of a decided node; another `variant` has other numbers."""
+def built(node: Node, get_value: GetValue) -> Any:
+    """Return the value of a node that is no array, of the values of its parts."""
     choice = node.choice
-
-    def part(child: Node) -> Any:
-        return plain(child, variant, nodes)
-
     if choice.kind == VALUE:
         return choice.value
+    if choice.kind == INSTANCE:
+        return instance(node, get_value)
+    if choice.kind == FIELDS:
+        return produced.with_fields(node, get_value)
+    if choice.kind in (LIST, TUPLE, TREE):
+        parts = [get_value(node.children[str(at)]) for at in range(node.count())]
+        if choice.kind == TREE:
+            return jax.tree_util.tree_unflatten(choice.value.structure, parts)
+        return parts if choice.kind == LIST else tuple(parts)
+    children = {name: node.children[name] for name in choice.value}
+    entries = {n: get_value(child) for n, child in children.items() if child.choice.kind != ABSENT}
+    return stand_in.Record(entries) if node.attributes else entries
+
+
+def concrete(node: Node, variant: int) -> Any:
+    """Return the value of a decided node; another `variant` has other numbers."""
+    choice = node.choice
     if choice.kind == KEY:
         return key(choice)
-    if choice.kind == ARRAY:
-        return jnp.asarray(random_array(node, choice, variant))
-    if choice.kind == CONSTANT:
-        return random_array(node, choice, variant)
-    if choice.kind == INSTANCE:
-        return instance(node, part)
-    if choice.kind == FIELDS:
-        return produced.with_fields(node, part)
-    if choice.kind in (LIST, TUPLE):
-        parts = [part(node.children[str(at)]) for at in range(node.count())]
-        return parts if choice.kind == LIST else tuple(parts)
-    if choice.kind == TREE:
-        leaves = [part(node.children[str(at)]) for at in range(node.count())]
-        return jax.tree_util.tree_unflatten(choice.value.structure, leaves)
-    names = [name for name in (choice.value or sorted(node.children)) if name in node.children]
-    present = [n for n in names if node.children[n].choice != Choice(ABSENT)]
-    entries = {name: part(node.children[name]) for name in present}
-    return stand_in.Record(entries) if node.attributes else entries
+    if choice.kind in (ARRAY, CONSTANT):
+        made = random_array(node, choice, variant)
+        return made if choice.kind == CONSTANT else jnp.asarray(made)
+    return built(node, lambda part: concrete(part, variant))
 
 
 def key(choice: Choice) -> Any:
@@ -159,28 +147,26 @@ def key(choice: Choice) -> Any:
 def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
     """Return random numbers that depend only on the path and the variant.
 
-    Floats lie in (-1, 1), in (0.5, 1.5) where the name asks for positive ones or the variant is 1.
-    Integers are below 4, the number of positions; below 2, the smallest size, for variant 1. For
-    the variants of `MAGNITUDES` floats are also large, small, or both, and masks have rows of
-    False, or nothing else.
+    Floats lie in (-1, 1), in (0.5, 1.5) where the name or the variant asks for positive ones.
+    Integers are below 4, the number of positions; below 2, the smallest size, for POSITIVE. For
+    the others of `MAGNITUDES` floats are also large, small, or both, and masks have rows of False,
+    or nothing else.
     """
     shape, dtype = choice.value
     random = np.random.default_rng(zlib.crc32("/".join(node.path).encode()) + 7919 * variant)
     kind = jnp.dtype(dtype)
-    is_second = variant % _OTHER_NUMBERS == 1
-    positive = candidates.is_positive(node.name) or is_second
-    drawn = made_numbers(random, shape, kind, positive, most=2 if is_second else 4)
-    magnitude = variant % _OTHER_NUMBERS
+    positive = candidates.is_positive(node.name) or variant == POSITIVE
+    drawn = made_numbers(random, shape, kind, positive, most=2 if variant == POSITIVE else 4)
     if kind == np.bool_ and shape:
-        rows = {MIXED: 1, SMALL: None}.get(magnitude, 0)
+        rows = {MIXED: 1, SMALL: None}.get(variant, 0)
         drawn[:rows] = False
     if not jnp.issubdtype(kind, jnp.inexact):
         return drawn
     if len(shape) > 1 and node.in_tree:
         # Weights of a network, which may be deep: activations keep their size.
         drawn = drawn * (3.0 / max(1, int(np.prod(shape[:-1])))) ** 0.5
-    if magnitude == LARGE:
+    if variant == LARGE:
         drawn = drawn * 30.0
-    elif magnitude in (MIXED, SMALL) and not candidates.is_weight(node):
-        drawn = drawn * (10.0 ** random.uniform(-3, 3, shape) if magnitude == MIXED else 1e-3)
+    elif variant in (MIXED, SMALL) and not candidates.is_weight(node):
+        drawn = drawn * (10.0 ** random.uniform(-3, 3, shape) if variant == MIXED else 1e-3)
     return np.asarray(drawn).astype(kind)

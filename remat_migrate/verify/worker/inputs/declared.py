@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 from ..load import NotFound
+from ..transfer.arrays import made_numbers
 
 Case = Dict[str, Any]
 
@@ -100,9 +101,23 @@ def _cases(function: Callable[[], Any]) -> Iterator[Tuple[str, Case]]:
     results = result if inspect.isgenerator(result) else [result]
     for number, one in enumerate(results):
         if _bytes(one) <= _MOST_BYTES:
-            one = jax.tree_util.tree_map(_Filler(number), one, is_leaf=_is_struct)
+            one = _filled(one, number)
         args, kwargs = arguments(one, function.__name__)
         yield "", {"args": args, "kwargs": kwargs, "context": None, "asked_for": True}
+
+
+def _filled(tree: Any, number: int) -> Any:
+    """Replace shapes by random arrays: the same in every run, different for each shape."""
+    random = np.random.default_rng(number)
+
+    def fill(leaf: Any) -> Any:
+        if not _is_struct(leaf):
+            return leaf
+        # Small integers are valid indices.
+        drawn = made_numbers(random, leaf.shape, leaf.dtype, most=2)
+        return jax.numpy.asarray(drawn).astype(leaf.dtype)
+
+    return jax.tree_util.tree_map(fill, tree, is_leaf=_is_struct)
 
 
 def arguments(value: Any, name: str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
@@ -136,21 +151,3 @@ def _bytes(tree: Any) -> int:
         for leaf in leaves
         if _is_struct(leaf)
     )
-
-
-class _Filler:
-    """Replaces shapes by random arrays: the same in every run, different for each shape."""
-
-    def __init__(self, number: int) -> None:
-        self._random = np.random.RandomState(number)
-
-    def __call__(self, value: Any) -> Any:
-        if not _is_struct(value):
-            return value
-        dtype = value.dtype
-        if jax.numpy.issubdtype(dtype, jax.numpy.inexact):
-            return jax.numpy.asarray(self._random.standard_normal(value.shape)).astype(dtype)
-        if dtype == np.bool_:
-            return jax.numpy.asarray(self._random.rand(*value.shape) < 0.5)
-        # Small, so that they are valid indices.
-        return jax.numpy.asarray(self._random.randint(0, 2, value.shape)).astype(dtype)

@@ -90,7 +90,8 @@ def functions(node: Node, positional: int = 0, names: Tuple[str, ...] = ()) -> L
             return [value(linen.LayerNorm), *found]
         kernel = positional > 1 or "kernel_size" in names
         layers = [value(linen.Conv if kernel else linen.Dense)]
-        return found + layers if candidates.is_callable(node.name) else layers + found
+        is_function = candidates.matches(candidates.CALLABLE, node.name)
+        return found + layers if is_function else layers + found
     if positional + len(names) == 1 and not number:
         found = found[::-1]
     return found + ([value(linen.Dense)] if linen is not None else [])
@@ -101,8 +102,8 @@ def sequences(node: Node) -> List[Choice]:
     lists = [Choice(LIST, count) for count in _COUNTS]
     arrays = candidates.shapes(node.name, node.inside)
     arrays.sort(key=lambda choice: not choice.value[0])
-    named = candidates.looks_like_array(node.name) and not candidates.is_sequence(node.name)
-    if named and not node.inside:
+    is_list = node.inside or candidates.matches(candidates.SEQUENCES, node.name)
+    if candidates.looks_like_array(node.name) and not is_list:
         return arrays + lists
     return [*lists, Choice(DICT), *arrays]
 

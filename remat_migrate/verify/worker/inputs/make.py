@@ -1,6 +1,6 @@
 """Make inputs for a unit from its signature.
 
-    make_cases(unit, "package.module:function", {"class": None, "classes": [Config]})
+    make_cases(unit, classes=[Config])
 
 Annotations, defaults, names, and how the code uses them say what an argument is; errors of
 abstract runs correct it (see `search_loop`). Each value of a flag, each string that an argument is
@@ -9,26 +9,22 @@ compared with, and each side of a number that an argument is compared with gives
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import math
-import signal
-import threading
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import jax
 import numpy as np
 
 from .. import module_state
 from ..frameworks import flax_modules, pure_functions
-from ..frameworks.abstraction import evaluated
-from ..lookup import unwrapped
+from ..lookup import signature, unwrapped
 from ..project import constructors, settings
-from . import candidates, code_usage, construct, repairs, search_loop, type_hints, uses, variants
+from . import candidates, code_usage, construct, search_loop, type_hints, uses, variants
 from .combinations import Combinations, Pins, are_made_up, described
 from .node import ABSENT, DICT, FIELDS, GUESS, INSTANCE, LIST, VALUE, Choice, Plan
-from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
+from .search import Budget, Search, Snapshot
 
 MOST_CASES = 10
 # Operations to trace, of which a second holds some thousands.
@@ -39,113 +35,62 @@ TRIES_FOR_ANOTHER = 120
 # For a string that is none of those that the code knows: it may well be refused.
 TRIES_FOR_MADE_UP = 4
 
-_NOT_FINITE = "its values are not finite"
-
 Case = Dict[str, Any]
 
 
 class Made(NamedTuple):
-    """Cases, each with a description ("train=True"), and why there are not more.
-
-    `stopped` says so if the time limit was reached, so that another run may find more.
-    """
+    """Cases, each with a description ("train=True"), and why there are not more."""
 
     cases: List[Tuple[str, Case]]
     detail: str
-    stopped: str = ""
 
 
 def make_cases(
     unit: Callable[..., Any],
-    name: str,
-    hints: Dict[str, Any],
-    seconds: float = math.inf,
+    owner: Optional[type] = None,
+    classes: Sequence[type] = (),
+    end: float = math.inf,
     work: int = WORK,
 ) -> Made:
-    """Return inputs under which `unit` runs: the first has been run, the others traced.
+    """Return inputs under which `unit` can be traced.
 
-    `name` is "module:qualified name". `hints`: "class", the class of a method, and "classes",
-    dataclasses of the project that may be arguments. After `seconds`, the cases that were found by
-    then are returned.
+    `owner` is the class whose instance a method takes, `classes` are dataclasses of the project
+    that may be arguments. At `end`, a time of `time.process_time`, no more are looked for.
     """
-    budget = Budget(TRIES, work)
-    stopped = ""
-    maker = _Maker(unit, name, hints)
+    maker = _Maker(unit, owner, classes)
     # JAX's own frames show the operands.
     config: Any = jax.config
     filtering = config.jax_traceback_filtering
     config.update("jax_traceback_filtering", "off")
     try:
-        with _alarm(seconds):
-            maker.run(budget)
-    except OutOfTime:
-        stopped = "generating inputs was stopped after {:.0f} s".format(seconds)
-        maker.reasons.append(stopped)
+        maker.run(Budget(TRIES, work, end))
     finally:
         config.update("jax_traceback_filtering", filtering)
         candidates.sizes.clear()
-    return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)), stopped)
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Raise `OutOfTime` in what takes more CPU time, where the system can do that."""
-    if (
-        math.isinf(seconds)
-        or not hasattr(signal, "setitimer")
-        or threading.current_thread() is not threading.main_thread()
-    ):
-        yield
-        return
-
-    ringing = [True]
-
-    def ring(number: int, frame: Any) -> None:
-        if ringing:
-            raise OutOfTime
-
-    before = signal.signal(signal.SIGPROF, ring)
-    # Repeat the signal: Python drops exceptions raised in finalisers. Zero would be no alarm.
-    signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.001), 0.2)
-    try:
-        yield
-    finally:
-        try:
-            ringing.clear()
-        finally:  # also if the signal arrives here
-            ringing.clear()
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.signal(signal.SIGPROF, before)
+    return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)))
 
 
 class _Maker:
     """One unit, its cases so far, and why there are not more."""
 
-    def __init__(self, unit: Callable[..., Any], name: str, hints: Dict[str, Any]) -> None:
+    def __init__(
+        self, unit: Callable[..., Any], owner: Optional[type], classes: Sequence[type]
+    ) -> None:
         self.unit = unit
-        self.cls = hints.get("class")
-        if self.cls is not None and not _takes_instance(self.cls, unit, name):
-            self.cls = None
-        else:
-            self.cls = constructors.concrete(self.cls)
-        classes = hints.get("classes") or []
+        self.cls = constructors.concrete(owner)
         self.search = Search(classes, unit, code_usage.reached(unit, self.cls))
         self.context: Optional[Dict[str, Any]] = None
         if self.cls is not None and flax_modules.is_module_class(self.cls):
             self.context = {"library": "flax"}
         self.cases: List[Tuple[str, Case]] = []
-        # Which numbers the cases have.
-        self.variant: Optional[int] = None
         self.reasons: List[str] = []
 
     def run(self, budget: Budget) -> None:
-        made = constructors.signature(self.unit)
+        made = signature(self.unit)
         if made is None:
             self.reasons.append("its signature cannot be read")
             return
         self._roots(made)
-        for parameter, node in self.search.roots:
-            node.unused = not code_usage.is_read(self.unit, parameter.name)
         trouble = self._solve(budget)
         if trouble is not None:
             self.reasons.append("no inputs found: " + trouble)
@@ -153,8 +98,7 @@ class _Maker:
         base = self.search.save()
         self._keep(())
         self._others(base, budget)
-        if self.cases:
-            self._variants(base, budget)
+        self._variants(base, budget)
 
     def _instances(self) -> List[type]:
         """Return the classes of the arguments that are instances."""
@@ -240,13 +184,15 @@ class _Maker:
 
     def _others(self, base: Snapshot, budget: Budget) -> None:
         """Add a case for each alternative value, then for pairs of them."""
-        combinations = Combinations(base)
+        asked = variants.near(self.search)
+        combinations = Combinations(base, asked)
+        most = MOST_CASES + len(asked)
         done: Set[Any] = {self._assignment()}
-        while len(self.cases) < MOST_CASES:
+        while len(self.cases) < most:
             nodes = self.search.in_use()
             combinations.keep(nodes)
             combinations.note(nodes + [c for parent in nodes for c in parent.children.values()])
-            pins = combinations.next(MOST_CASES - len(self.cases))
+            pins = combinations.next(most - len(self.cases))
             if pins is None:
                 break
             if not budget.spend():
@@ -254,13 +200,15 @@ class _Maker:
                 break
             self.search.restore(base)
             self._pin(pins)
-            tries = TRIES_FOR_MADE_UP if are_made_up(pins) else TRIES_FOR_ANOTHER
-            trouble = self._solve(Budget(tries, budget.left()))
+            is_asked = any(pins is one for one in asked)
+            is_near = is_asked and any(type(c.value) in (int, float) for _, c in pins)
+            tries = TRIES_FOR_MADE_UP if is_near or are_made_up(pins) else TRIES_FOR_ANOTHER
+            trouble = self._solve(budget.part(tries))
             if trouble is not None:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))
                 combinations.reject(pins)
                 continue
-            used = {node.number for node in self.search.in_use() if not node.unused}
+            used = {node.number for node in self.search.in_use()}
             if self._assignment() in done or not used.intersection(number for number, _ in pins):
                 combinations.reject(pins)
                 continue
@@ -271,12 +219,11 @@ class _Maker:
         """Add cases with other numbers, numbers of other magnitudes, and other sizes."""
 
         def runs() -> bool:
-            left = Budget(TRIES_FOR_ANOTHER, budget.left())
+            left = budget.part(TRIES_FOR_ANOTHER)
             return budget.spend() and search_loop.runs(self.search, self._call, left)
 
         def solves() -> bool:
-            left = Budget(TRIES_FOR_ANOTHER, budget.left())
-            return budget.spend() and self._solve(left) is None
+            return budget.spend() and self._solve(budget.part(TRIES_FOR_ANOTHER)) is None
 
         for about in variants.renumber(self.search, base, runs):
             case = self._case(0)
@@ -286,8 +233,9 @@ class _Maker:
         self.cases.append((variants.LOWER_PRECISION, variants.in_lower_precision(self._case(0))))
         for variant, about in construct.MAGNITUDES.items():
             self.cases.append((about, self._case(variant)))
-        integers = code_usage.integers_read(self.unit)
-        for about in variants.resize(self.search, base, runs, integers):
+        for about in variants.resize(self.search, base, runs, self.search.integers):
+            self.cases.append((about, self._case(0)))
+        for about in variants.untie(self.search, base, solves):
             self.cases.append((about, self._case(0)))
         for about in variants.recount(self.search, base, solves):
             self.cases.append((about, self._case(0)))
@@ -296,7 +244,7 @@ class _Maker:
         for number, choice in pins:
             node = self.search.nodes[number]
             node.forget()
-            if choice.kind == FIELDS:
+            if choice.kind in (FIELDS, INSTANCE):
                 node.children = {}
             node.choose([choice])
             node.pinned = choice.kind != GUESS
@@ -310,48 +258,13 @@ class _Maker:
         )
 
     def _keep(self, pins: Pins) -> None:
-        """Keep what has been found, the first time after it has been run with numbers.
-
-        What is too large to compute with is kept with abstract arrays. Later cases have been traced
-        with other flags or settings, and get numbers like those of the first.
-        """
-        if self._is_abstract():
-            self.cases.append((self._about(pins), _abstract(self._case(0))))
-            return
-        if self.variant is not None:
-            self.cases.append((self._about(pins), self._case(self.variant)))
-            return
-        trouble: Optional[str] = None
-        works: Optional[int] = None
-        for variant in (0, 1, 2):
-            trouble = self._trouble(variant)
-            if trouble in (None, _NOT_FINITE):
-                if trouble is None or works is None:
-                    works = variant
-            if trouble is None:
-                break
-        if works is not None:
-            # Rebuild the case: the unit may have changed its arguments.
-            self.variant = works
-            self.cases.append((self._about(pins), self._case(works)))
-        else:
-            about = self._about(pins)
-            self.reasons.append("{}{}".format(about + ": " if about else "", trouble))
-
-    def _trouble(self, variant: int) -> Optional[str]:
-        """Run what has been found with these numbers; return what is wrong with them."""
-        try:
-            calls = pure_functions.prepare(self.unit, self._case(variant))
-            finite = _finite([evaluated(*call[1:]) for call in calls[-1:]])
-        except NOT_OURS:
-            raise
-        except BaseException as error:
-            return repairs.describe(error)
-        return None if finite else _NOT_FINITE
+        """Keep what has been found; of what is too large to compute with, abstract arrays."""
+        case = self._case(0)
+        self.cases.append((self._about(pins), _abstract(case) if self._is_abstract() else case))
 
     def _case(self, variant: int) -> Case:
         args, kwargs = construct.arguments(
-            self.search.roots, lambda node: construct.plain(node, variant, self.search.nodes)
+            self.search.roots, lambda node: construct.concrete(node, variant)
         )
         return {"args": args, "kwargs": kwargs, "context": self.context}
 
@@ -379,23 +292,3 @@ def _abstract(case: Case) -> Case:
 
     args, kwargs = jax.tree_util.tree_map(change, (case["args"], case["kwargs"]))
     return dict(case, args=args, kwargs=kwargs)
-
-
-def _finite(results: Any) -> bool:
-    for leaf in jax.tree_util.tree_leaves(results):
-        if isinstance(leaf, (jax.Array, np.ndarray)) and jax.numpy.issubdtype(
-            leaf.dtype, jax.numpy.inexact
-        ):
-            if not np.all(np.isfinite(np.asarray(leaf).astype(np.complex64))):
-                return False
-    return True
-
-
-def _takes_instance(cls: type, unit: Any, name: str) -> bool:
-    """Return whether the first parameter of a unit is `self`."""
-    last = str(name).rpartition(":")[2].rpartition(".")[2]
-    try:
-        found = inspect.getattr_static(cls, last)
-    except AttributeError:
-        return not inspect.ismethod(unit)
-    return not isinstance(found, (staticmethod, classmethod)) and not inspect.ismethod(unit)

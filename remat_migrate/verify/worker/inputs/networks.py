@@ -12,6 +12,7 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple
 import jax
 
 from ..frameworks import flax_units
+from ..frameworks.abstraction import split
 from .node import TREE, Choice, Tree
 
 
@@ -93,17 +94,14 @@ def _call(frame: FrameType) -> Optional[_Call]:
 
 def _traced(call: _Call) -> Any:
     """Return what `init` makes, abstractly: the tracers of the call may be out of date."""
-    leaves, structure = jax.tree_util.tree_flatten((call.args, call.kwargs))
-    places = [at for at, leaf in enumerate(leaves) if isinstance(leaf, jax.core.Tracer)]
+    tracers, join = split((call.args, call.kwargs), lambda leaf: isinstance(leaf, jax.core.Tracer))
 
-    def init(*arrays: Any) -> Any:
-        for at, array in zip(places, arrays):
-            leaves[at] = array
-        args, kwargs = jax.tree_util.tree_unflatten(structure, leaves)
+    def init(arrays: List[Any]) -> Any:
+        args, kwargs = join(arrays)
         return call.init(*args, **kwargs)
 
     make: Any = jax.ShapeDtypeStruct
-    return jax.eval_shape(init, *(make(leaves[at].shape, leaves[at].dtype) for at in places))
+    return jax.eval_shape(init, [make(tracer.shape, tracer.dtype) for tracer in tracers])
 
 
 def _choice(made: Any) -> Choice:

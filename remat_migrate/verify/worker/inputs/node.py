@@ -77,8 +77,6 @@ class Node:
         self.children: Dict[str, Node] = {}
         self.attributes: Set[str] = set()
         self.pinned = False
-        # No code reads it.
-        self.unused = False
         # It is only a guess, which an error may be about.
         self.is_guess = False
         self.follow(Plan([Choice(ABSENT)]))
@@ -175,16 +173,12 @@ class Node:
 
     def in_use(self, name: str) -> bool:
         """Return whether a child is part of the current choice."""
-        if self.choice.kind not in (
-            *(DICT, LIST, TUPLE),
-            *(INSTANCE, FIELDS, TREE),
-        ):
-            return False
-        if self.choice.kind in (LIST, TUPLE, TREE):
+        kind = self.choice.kind
+        if kind in (LIST, TUPLE, TREE):
             return name.isdigit() and int(name) < self.count()
-        if self.choice.kind == DICT and self.choice.value is not None:
+        if kind == DICT and self.choice.value is not None:
             return name in self.choice.value
-        return self.children[name].parent is self
+        return kind in (DICT, INSTANCE, FIELDS)
 
     @property
     def is_tree(self) -> bool:

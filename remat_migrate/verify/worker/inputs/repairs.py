@@ -5,22 +5,10 @@ from __future__ import annotations
 import re
 from typing import Collection, List
 
-import jax
-
+from ..program.trace import CONCRETE
 from . import candidates, guesses, shapes
 from .node import ARRAY, CONSTANT, DICT, KEY, LIST, TUPLE, VALUE, Choice, Node, array, value
 
-VALUE_ERRORS = tuple(
-    getattr(jax.errors, name)
-    for name in (
-        "ConcretizationTypeError",
-        "TracerArrayConversionError",
-        "TracerIntegerConversionError",
-        "TracerBoolConversionError",
-        "NonConcreteBooleanIndexError",
-    )
-    if hasattr(jax.errors, name)
-)
 _VALUE_TEXTS = re.compile(
     r"truth value of an array|[Oo]nly (integer )?scalar arrays|sequences of concrete values"
     r"|[Uu]nhashable|unhashable type|concrete value|interpreted as an integer|static arg"
@@ -33,7 +21,7 @@ _KEYS = re.compile(r'needs PRNG for "(\w+)"|RNGs should be of shape|rngs should 
 
 def needs_value(error: BaseException) -> bool:
     """Return whether an error says that a traced value must be concrete."""
-    return isinstance(error, VALUE_ERRORS) or bool(_VALUE_TEXTS.search(str(error)))
+    return isinstance(error, CONCRETE) or bool(_VALUE_TEXTS.search(str(error)))
 
 
 def missing_attribute(error: BaseException) -> str:
@@ -68,7 +56,7 @@ def choices(node: Node, error: BaseException, integers: Collection[int]) -> List
         found = node.alternatives + [value(one) for one in re.findall(r"['\"](\w+)['\"]", text)]
     elif node.choice.kind in (ARRAY, KEY) and needs_value(error):
         # "must be an integer" may be about the type of an array.
-        typed = [] if isinstance(error, VALUE_ERRORS) else _types(node.choice, text)
+        typed = [] if isinstance(error, CONCRETE) else _types(node.choice, text)
         found = typed + _python_values(node, error)
     elif node.choice.kind == KEY and _KEYS.search(text):
         found = [Choice(DICT, (missing_entry(error),))]
@@ -105,7 +93,7 @@ def _other_kinds(node: Node, text: str) -> List[Choice]:
         return [Choice(DICT)]
     if "callable" in text:
         return guesses.functions(node)
-    is_text = candidates.is_text(node.name) and not node.inside
+    is_text = candidates.matches(candidates.TEXT, node.name) and not node.inside
     if is_text or re.search(r"must be (a )?str|expected str|attribute name", text):
         return candidates.strings(node.name)
     if re.search(r"must be real number|as an integer|must be integers", text):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
+import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 
 from ..project import constructors, produced
 from ..work import operations
-from . import candidates, code_usage, construct, guesses, networks, stand_in, type_hints, uses
+from . import candidates, code_usage, construct, guesses, networks, type_hints, uses
 from .candidates import MADE_UP
 from .node import (
     ABSENT,
@@ -27,9 +28,7 @@ from .node import (
     INSTANCE,
     KEY,
     LIST,
-    TREE,
     TUPLE,
-    VALUE,
     Choice,
     Node,
     Plan,
@@ -42,29 +41,27 @@ Call = Callable[[Tuple[Any, ...], Dict[str, Any]], Any]
 Snapshot = Dict[int, Any]
 
 
-class OutOfTime(BaseException):
-    """The time for a unit is over. Not an Exception, so that the unit's handlers ignore it."""
-
-
-# Exceptions that must not be taken for errors of the unit.
-NOT_OURS = (OutOfTime, KeyboardInterrupt, GeneratorExit)
-
-
 class Budget:
-    """The passes and the work that are left, which do not depend on the load of the machine."""
+    """The passes, the work, and the CPU time that are left.
 
-    def __init__(self, tries: int, work: float) -> None:
+    Work does not depend on the load of the machine, and rarely leaves any passes to the time.
+    """
+
+    def __init__(self, tries: int, work: float, end: float) -> None:
+        """`work` counts operations; `end` is a time of `time.process_time`."""
         self.tries = tries
-        self.deadline = operations.count + work
+        self._deadline = operations.count + work
+        self._end = end
 
     def spend(self) -> bool:
         """Take one pass; False when nothing is left."""
         self.tries -= 1
-        return self.tries >= 0 and operations.count < self.deadline
+        in_time = operations.count < self._deadline and time.process_time() < self._end
+        return self.tries >= 0 and in_time
 
-    def left(self) -> float:
-        """Return the work that is left: operations to trace."""
-        return self.deadline - operations.count
+    def part(self, tries: int) -> Budget:
+        """Return a budget of the work and the time that are left."""
+        return Budget(tries, self._deadline - operations.count, self._end)
 
 
 class Search:
@@ -142,7 +139,11 @@ class Search:
         if text not in node.children:
             annotation = type_hints.of_part(node, text)
             plan = type_hints.plan_by_annotation(text, annotation, True) if annotation else None
-            if plan is None and candidates.is_keys(node.name) and not text.isdigit():
+            if (
+                plan is None
+                and candidates.matches(candidates.KEYS, node.name)
+                and not text.isdigit()
+            ):
                 plan = Plan(list(candidates.PRNG))
             node.children[text] = self.new((*node.path, text), node, annotation, plan)
             self.fresh = True
@@ -179,33 +180,30 @@ class Search:
             leaf = self.leaves.get(_leaf_name(node))
             return _abstract(choice) if leaf is None else leaf
         if node.number not in self.values:
-            self.values[node.number] = self._build(node, choice)
+            if choice.kind == CONSTANT:
+                made = construct.random_array(node, choice, 0)
+            else:
+                self._grow(node)
+                made = construct.built(node, self.passed_value)
+            self.values[node.number] = made
         return self.values[node.number]
 
-    def _build(self, node: Node, choice: Choice) -> Any:
-        if choice.kind == VALUE:
-            return choice.value
-        if choice.kind == CONSTANT:
-            return construct.random_array(node, choice, 0)
-        if choice.kind == INSTANCE:
+    def _grow(self, node: Node) -> None:
+        """Add nodes for the parts of a value."""
+        kind = node.choice.kind
+        if kind == INSTANCE:
             construct.add_parameters(self, node)
-            return construct.instance(node, self.passed_value)
-        if choice.kind == FIELDS:
+        elif kind == FIELDS:
             produced.add_fields(self, node)
-            return produced.with_fields(node, self.passed_value)
-        if choice.kind in (LIST, TUPLE):
-            parts = [self.passed_value(self.child(node, str(at))) for at in range(node.count())]
-            return parts if choice.kind == LIST else tuple(parts)
-        if choice.kind == TREE:
-            leaves = [self.passed_value(node.children[str(at)]) for at in range(node.count())]
-            return jax.tree_util.tree_unflatten(choice.value.structure, leaves)
-        if choice.value is None:
-            choice = node.choice = Choice(DICT, self._entries(node))
-        children = {name: self.child_present(node, name) for name in choice.value}
-        held = {
-            name: self.passed_value(child) for name, child in children.items() if child is not None
-        }
-        return stand_in.Record(held) if node.attributes else held
+        elif kind in (LIST, TUPLE):
+            for at in range(node.count()):
+                self.child(node, str(at))
+        elif kind == DICT:
+            if node.choice.value is None:
+                node.choice = Choice(DICT, self._entries(node))
+            for name in node.choice.value:
+                if name not in node.children:
+                    self.child(node, name)
 
     def _entries(self, node: Node) -> Tuple[str, ...]:
         """Return the entries of a dictionary that code reads by its name, and those it may lack."""
@@ -213,11 +211,6 @@ class Search:
         for name in use.asked:
             self.want(node, name)
         return tuple(dict.fromkeys([*use.keys, *use.asked, *sorted(node.attributes)])) or MADE_UP
-
-    def child_present(self, node: Node, name: str) -> Optional[Node]:
-        """Return a child, or None if it is absent."""
-        child = node.children.get(name) or self.child(node, name)
-        return None if child.choice.kind == ABSENT else child
 
     # Passes
 
@@ -260,7 +253,7 @@ class Search:
                     stack.enter_context(jax.ensure_compile_time_eval())
                 stack.enter_context(operations.counted())
                 jax.eval_shape(traced, leaves)
-        except NOT_OURS:
+        except KeyboardInterrupt:
             raise
         except BaseException as error:  # `sys.exit` and pytest outcomes are not Exceptions
             return error

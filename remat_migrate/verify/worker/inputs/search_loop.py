@@ -175,7 +175,8 @@ def _moves(search: Search, outcome: Outcome) -> Iterator[Move]:
     """Yield changes that an error suggests, the likeliest first."""
     error, message = outcome.error, str(outcome.error)
     fixed = _pinned(search)
-    nodes = [node for node in search.in_use() if node not in fixed and not _is_given(node)]
+    # The project makes the arrays of trees.
+    nodes = [node for node in search.in_use() if node not in fixed and not node.in_tree]
     for choices in outcome.wanted:
         yield from itertools.islice(_parameters(nodes, choices), MOST_PER_NODE)
     for factor, size in shapes.multiples(message):
@@ -228,11 +229,6 @@ def _choices(search: Search, node: Node, error: BaseException) -> List[Choice]:
 def _shape(node: Node) -> Any:
     """Return the shape of an array."""
     return node.choice.value[0] if node.choice.kind in (ARRAY, CONSTANT) else None
-
-
-def _is_given(node: Node) -> bool:
-    """Return whether the project makes an array, as a part of something."""
-    return node.in_tree
 
 
 def _pinned(search: Search) -> Set[Node]:

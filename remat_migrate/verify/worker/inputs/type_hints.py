@@ -9,7 +9,6 @@ import sys
 import typing
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-import jax
 import jax.numpy as jnp
 
 from ..frameworks import flax_modules
@@ -89,12 +88,9 @@ def plan_for(
     name: str, annotation: Any, default: Any, siblings: Tuple[str, ...] = ()
 ) -> Optional[Plan]:
     """Return what to make for a parameter; None if only its uses can tell."""
-    missing = default is inspect.Parameter.empty
     said = plan_by_annotation(name, annotation)
-    if not missing and not isinstance(default, jax.ShapeDtypeStruct):
+    if default is not inspect.Parameter.empty:
         return plan_by_default(name, default, said)
-    if not missing:
-        return Plan([array(default.shape, str(default.dtype))])
     return said or candidates.plan_by_name(name, False, siblings)
 
 
@@ -129,7 +125,7 @@ def plan_of_value(name: str, held: Any) -> Optional[Plan]:
         return Plan(rates, rates)
     if isinstance(held, enum.Enum):
         return Plan([value(held)], [value(member) for member in type(held)])
-    if candidates.is_dtype(name):
+    if candidates.matches(candidates.DTYPE, name):
         types = [value(held), *map(value, _other_dtypes(held))]
         return Plan(types, types)
     if settings.holds_settings(held) and not flax_modules.is_module(held):
@@ -157,8 +153,6 @@ def plan_by_annotation(name: str, annotation: Any, inside: bool = False) -> Opti
         return None
     if annotation is None or annotation is type(None):
         return Plan([NONE])
-    if isinstance(annotation, jax.ShapeDtypeStruct):
-        return Plan([array(annotation.shape, str(annotation.dtype))])
     if hasattr(annotation, "dim_str") and hasattr(annotation, "dtypes"):
         return _jaxtyping(name, annotation, inside)
     if hasattr(annotation, "__supertype__"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Set
+import itertools
+import math
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ import numpy as np
 
 from ..lookup import attribute
 from . import candidates, code_usage, shapes
+from .combinations import Pins
 from .node import ARRAY, CONSTANT, INSTANCE, LIST, VALUE, Choice, Node
 from .search import Search, Snapshot
 
@@ -26,6 +29,20 @@ _COUNTS = (3, 1)
 
 # How many numbers are changed one by one if they cannot all be changed together.
 _MOST_ALONE = 3
+
+# The "names" that decisions and arithmetic that one version lacks depend on, and the "constants" in
+# them, see `units.edits`.
+edited: Mapping[str, Sequence[Any]] = {}
+
+# Combinations of the values of what edited decisions depend on, and all cases for these.
+_MOST_ROWS = 16
+_MOST_NEAR = 24
+
+# With these, a decision depends on the sizes of arrays.
+_OF_SHAPES = {"shape", "ndim", "size", "len"}
+
+# How many more rows an array gets whose length is also its width.
+_UNTIED = 5
 
 _Sizes = Dict[int, int]
 
@@ -68,6 +85,44 @@ def _special(value: Any, found: int) -> Any:
     return 2.0 if value <= 1.0 else 0.5
 
 
+def near(search: Search) -> List[Pins]:
+    """Return values with which an edited decision may go another way, in all combinations."""
+    names, constants = edited.get("names", ()), edited.get("constants", ())
+    found = search.in_use()
+    nodes = [*found, *(child for node in found for child in node.children.values())]
+    nodes = [node for node in dict.fromkeys(nodes) if node.name in names]
+    nodes.sort(key=lambda node: (_is_number(node), names.index(node.name)))
+    numbers = {one for one in constants if type(one) in (int, float)}
+    if not _OF_SHAPES.isdisjoint(names):
+        shapes_in_use = [node.choice.value[0] for node in found if node.choice.kind == ARRAY]
+        numbers.update(size for shape in shapes_in_use for size in (*shape, len(shape)))
+    rows: List[Pins] = [()]
+    for node in nodes:
+        others = list(node.alternatives)
+        if _is_number(node):
+            others = [Choice(VALUE, one) for one in _around(numbers, type(node.choice.value))]
+        elif type(node.choice.value) is str:
+            others += [Choice(VALUE, one) for one in constants if type(one) is str]
+        own = {choice.key(): (node.number, choice) for choice in others}
+        own.pop(node.choice.key(), None)
+        single = [(pin,) for pin in own.values()]
+        # Of too many for all combinations, each alone, and with the other values of all flags.
+        few = len(rows) * (1 + len(single)) <= _MOST_ROWS
+        with_these = dict.fromkeys(rows if few else (rows[0], rows[-1]))
+        rows += [row + pins for pins in single for row in with_these]
+    return rows[1 : _MOST_NEAR + 1]
+
+
+def _around(numbers: Set[Any], kind: type) -> List[Any]:
+    """Return the numbers of a kind at, between, and beyond some numbers, and zero."""
+    if kind is int:
+        floors = [math.floor(number) for number in numbers if math.isfinite(number)]
+        return sorted({number + step for number in floors for step in (-1, 0, 1)}, key=abs)
+    ordered = sorted({0.0, *(float(number) for number in numbers)})
+    between = [(low + high) / 2 for low, high in itertools.pairwise(ordered)]
+    return [*ordered, *between, 2.0 * ordered[-1]] if numbers else []
+
+
 def resize(
     search: Search, base: Snapshot, runs: Callable[[], bool], integers: Set[int]
 ) -> Iterator[str]:
@@ -86,6 +141,22 @@ def resize(
             else:
                 continue
             break
+    search.restore(base)
+
+
+def untie(search: Search, base: Snapshot, solves: Callable[[], bool]) -> Iterator[str]:
+    """Put a search into a state where an array is not as long as it is wide; yield what it is."""
+    for node in search.in_use():
+        search.restore(base)
+        if node.choice.kind != ARRAY or node.in_tree:
+            continue
+        shape, dtype = node.choice.value
+        if shape[:1] == shape[-1:] and len(shape) > 1:
+            node.choose([Choice(ARRAY, ((shape[0] + _UNTIED, *shape[1:]), dtype))])
+            node.pinned = True
+            if solves():
+                yield "{}: {} rows of {}".format(ABOUT, shape[0] + _UNTIED, node.label)
+                break
     search.restore(base)
 
 

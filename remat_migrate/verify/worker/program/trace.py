@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from .. import coverage, jax_internals
 from ..environment import caches
 from ..failures import describe
+from ..lookup import attribute
 from .digests import Opaque
 from .numbering import Numbering
 
@@ -22,7 +23,7 @@ Arrays = List[Any]
 Program = Dict[str, Any]
 
 # Raised where Python code needs the value of a traced array.
-_CONCRETE = (
+CONCRETE = (
     jax.errors.ConcretizationTypeError,
     jax.errors.NonConcreteBooleanIndexError,
     jax.errors.TracerArrayConversionError,
@@ -72,7 +73,7 @@ def _programs(
     structs = [abstract(array) for array in arrays]
     forward = _program(function, [structs], place_of, is_forward=True)
     found = {"forward": forward}
-    results = [aval for aval in forward.pop("avals", ()) if _is_inexact(aval)]
+    results = [aval for aval in forward.pop("avals", ()) if is_inexact(aval)]
     if forward.get("checkpoints") and (failure := _checkpointed(function, structs)):
         forward["fails"] = failure["error"]
     if not inexact or not results or not (thorough or forward["custom"]):
@@ -83,7 +84,7 @@ def _programs(
         filled = list(given)
         for index, array in zip(inexact, changed):
             filled[index] = array
-        return [out for out in function(filled) if _is_inexact(out)]
+        return [out for out in function(filled) if is_inexact(out)]
 
     def vjp(given: Arrays, cotangents: Arrays) -> Arrays:
         chosen = [given[i] for i in inexact]
@@ -120,8 +121,10 @@ def _checkpointed(function: Callable[..., Arrays], *arrays: Arrays) -> Program:
     return {}
 
 
-def _is_inexact(array: Any) -> bool:
-    return bool(jnp.issubdtype(array.dtype, jnp.inexact))
+def is_inexact(value: Any) -> bool:
+    """Return whether a value has a dtype of floats or complex numbers."""
+    dtype = attribute(value, "dtype")
+    return dtype is not None and bool(jnp.issubdtype(dtype, jnp.inexact))
 
 
 def abstract(array: Any) -> Any:
@@ -140,7 +143,7 @@ def _program(
         with jax_internals.dissolved() as applied, coverage.marking(is_forward) as marked:
             closed = jax.make_jaxpr(function)(*args)
     except Exception as error:
-        return {"error": describe(error), "is_concrete": isinstance(error, _CONCRETE)}
+        return {"error": describe(error), "is_concrete": isinstance(error, CONCRETE)}
     numbering = Numbering(place_of)
     inputs = ["input %d %s" % (i, v.aval.str_short()) for i, v in enumerate(closed.jaxpr.invars)]
     try:

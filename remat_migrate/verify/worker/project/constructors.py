@@ -12,10 +12,10 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 from ..environment import projects
 from ..inputs import candidates, type_hints
 from ..inputs.node import VALUE
+from ..lookup import VARIADIC, signature
 from .settings import is_settings_class, shallow
 
 MISSING = inspect.Parameter.empty
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 # Parameters of Flax modules that the parent fills in.
 _NOT_ARGUMENTS = ("parent", "name", "self")
@@ -87,24 +87,6 @@ def instance_of(cls: Any) -> Optional[Any]:
         except Exception:  # the constructor of the project, on what it may refuse
             continue
     return None
-
-
-def signature(function: Any) -> Optional[inspect.Signature]:
-    """Return the signature of a callable, or None if Python cannot tell.
-
-    That of a class is its constructor's, also if its metaclass passes any arguments on to it.
-    """
-    try:
-        made = inspect.signature(function)
-        passed_on = isinstance(function, type) and all(
-            parameter.kind in VARIADIC for parameter in made.parameters.values()
-        )
-        if passed_on and made.parameters and type(function).__call__ is not type.__call__:
-            own = inspect.signature(function.__init__)
-            return own.replace(parameters=list(own.parameters.values())[1:])
-    except (TypeError, ValueError):
-        return None
-    return made
 
 
 def concrete(cls: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ..environment import projects
 from ..inputs import type_hints, uses
-from ..lookup import unwrapped
+from ..lookup import signature, unwrapped
 from . import constructors
 
 _INITIALISER = re.compile(
@@ -89,7 +89,7 @@ def sizes_near(function: Any) -> Dict[str, int]:
     """Return the default sizes of a function and of those near it that make something."""
     found: Dict[str, int] = {}
     for near in [function, *filter(lambda f: _says_so(f.__name__), _nearby(function))]:
-        made = constructors.signature(near)
+        made = signature(near)
         for name, parameter in made.parameters.items() if made else ():
             if type(parameter.default) is int:
                 found.setdefault(name, parameter.default)
@@ -97,7 +97,7 @@ def sizes_near(function: Any) -> Dict[str, int]:
 
 
 def _names(function: Any) -> List[str]:
-    made = constructors.signature(function)
+    made = signature(function)
     return list(made.parameters) if made else []
 
 

@@ -24,8 +24,9 @@ from ..inputs.node import (
     array,
     value,
 )
+from ..lookup import VARIADIC
 from . import constructors, initialisers
-from .constructors import MISSING, VARIADIC
+from .constructors import MISSING
 from .initialisers import Initialiser
 from .settings import fields, replaced, shallow
 
@@ -68,9 +69,6 @@ class Producers:
         made = _trees(initialisers.named(unit, name))
         rest = list(plan.choices) if plan else [Choice(GUESS)]
         return Plan(made + rest, plan.alternatives if plan else []) if made else plan
-
-    def _with(self, read: Iterable[str]) -> List[type]:
-        return [cls for cls in self.classes if read and constructors.offers(cls, read)]
 
     # Results of initialisers
 
@@ -138,7 +136,8 @@ class Producers:
         """Return an argument of an initialiser that its annotation or its name tells."""
         classes = [annotation]
         if candidates.is_settings(name):
-            classes += self._with(uses.of_parameter(function, name).fields)
+            read = uses.of_parameter(function, name).fields
+            classes += [cls for cls in self.classes if read and constructors.offers(cls, read)]
         for cls in classes:
             made = constructors.instance_of(cls) if isinstance(cls, type) else None
             if made is not None:

@@ -12,7 +12,6 @@ import functools
 import importlib
 import sys
 import types
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..lookup import attribute
@@ -32,18 +31,22 @@ class Name(NamedTuple):
     inner: bool
 
 
+Step = tuple[str, int, int]
+
+
 class NestedName(NamedTuple):
     """The place of a function defined in another one.
 
     Attributes:
         module: the module of the outermost function.
         outer: the qualified name of the outermost function.
-        steps: the name and fingerprint of the code at each depth below it.
+        steps: at each depth below it, the name, which of the functions of that name it is, and how
+            many there are.
     """
 
     module: str
     outer: str
-    steps: tuple[tuple[str, str], ...]
+    steps: tuple[Step, ...]
 
 
 def lookup(module: str, qualname: str, inner: bool = False) -> Any:
@@ -135,13 +138,24 @@ def find_nested(function: types.FunctionType) -> NestedName | None:
     held = innermost(_held(function.__module__, outer))
     if not isinstance(held, types.FunctionType):
         return None
-    paths = [path for path in _paths(held.__code__, names) if path[-1] is function.__code__]
-    if len(paths) != 1:
-        return None
-    steps = tuple((code.co_name, _fingerprint(code)) for code in paths[0])
-    if len(_matching(held.__code__, steps)) != 1:
-        return None
-    return NestedName(function.__module__, outer, steps)
+    steps = _steps(held.__code__, names, function.__code__)
+    return NestedName(function.__module__, outer, steps) if steps else None
+
+
+def _steps(code: types.CodeType, names: list[str], target: types.CodeType) -> tuple[Step, ...]:
+    """Return the steps by which some code, through functions of these names, leads to another."""
+    inside = _functions(code, names[0])
+    for number, inner in enumerate(inside):
+        rest = _steps(inner, names[1:], target) if names[1:] else ()
+        if rest or inner is target:
+            return ((names[0], number, len(inside)), *rest)
+    return ()
+
+
+def _functions(code: types.CodeType, name: str) -> list[types.CodeType]:
+    """Return the code of the functions of a name that a function defines."""
+    codes = [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    return [one for one in codes if one.co_name == name]
 
 
 def closure(function: types.FunctionType) -> dict[str, Any]:
@@ -154,20 +168,24 @@ def closure(function: types.FunctionType) -> dict[str, Any]:
 
 
 def nested(
-    module: str, outer: str, steps: tuple[tuple[str, str], ...], closed_over: list[str]
+    module: str, outer: str, steps: tuple[Step, ...], closed_over: list[str]
 ) -> types.FunctionType:
     """Return a function defined in another one, as this process has it; `fill` completes it.
 
     Raises:
-        CannotLoad: there is no such function, several match, or it no longer closes over a name.
+        CannotLoad: there are not as many functions of its name, or it no longer closes over a name.
     """
     held = lookup(module, outer, inner=True)
-    codes = _matching(held.__code__, steps) if isinstance(held, types.FunctionType) else []
     name = ".".join([module, outer, *(step[0] for step in steps)])
-    if len(codes) != 1:
-        found = "several functions match" if codes else "there is no such function"
-        raise CannotLoad("cannot find {}: {}".format(name, found))
-    code = codes[0]
+    if not isinstance(held, types.FunctionType):
+        raise CannotLoad("cannot find {}".format(name))
+    code = held.__code__
+    for step, number, count in steps:
+        inside = _functions(code, step)
+        if len(inside) != count:
+            found = "{} functions are called {}, not {}".format(len(inside), step, count)
+            raise CannotLoad("cannot find {}: {}".format(name, found))
+        code = inside[number]
     missing = set(closed_over) - set(code.co_freevars)
     if missing:
         raise CannotLoad("{} no longer closes over {}".format(name, ", ".join(sorted(missing))))
@@ -185,35 +203,3 @@ def fill(function: types.FunctionType, state: Any) -> None:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         if name in values:
             cell.cell_contents = values[name]
-
-
-def _paths(code: types.CodeType, names: list[str]) -> Iterator[tuple[types.CodeType, ...]]:
-    """Yield all paths down from a function's code through functions of these names."""
-    if not names:
-        yield ()
-        return
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType) and inner.co_name == names[0]:
-            for rest in _paths(inner, names[1:]):
-                yield (inner, *rest)
-
-
-def _matching(code: types.CodeType, steps: tuple[tuple[str, str], ...]) -> list[types.CodeType]:
-    """Return the codes at the end of the steps.
-
-    A name alone decides where it is unique, for the body may have been migrated; a lambda has none.
-    """
-    codes = [code]
-    for name, mark in steps:
-        named = [path[0] for outer in codes for path in _paths(outer, [name])]
-        same = [inner for inner in named if _fingerprint(inner) == mark]
-        codes = named if len(named) == 1 and name != "<lambda>" else same
-    return codes
-
-
-def _fingerprint(code: types.CodeType) -> str:
-    """Return what distinguishes a function's code from that of others with the same name."""
-    plain = (bool, int, float, complex, str, bytes)
-    constants = sorted(repr(value) for value in code.co_consts if isinstance(value, plain))
-    variables = (code.co_varnames, code.co_freevars, code.co_names)
-    return repr((code.co_argcount, code.co_kwonlyargcount, *variables, constants))
