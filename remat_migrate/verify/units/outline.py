@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ...analysis.names.scopes import Scope
+from ...analysis.names.scopes import parameters
 from ...text import SourceFile, Span
 
 # `from m import *` is the binding `* m`.
@@ -341,7 +341,7 @@ def mentions_of(node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
                     names.add(dotted)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 body = item.body if isinstance(item.body, list) else [item.body]
-                inner = local | Scope(item, None).bound
+                inner = local | _bound_names(body) | {p.arg for p in parameters(item)}
                 stack += ((part, inner) for part in body)
                 stack += (
                     (part, local)
@@ -369,9 +369,36 @@ def dotted_name(node: ast.AST) -> str:
     return ".".join([node.id, *reversed(parts)])
 
 
-def _bound_names(nodes: Iterable[ast.AST]) -> Set[str]:
+def _bound_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Return the names that nodes bind in their own scope, not within inner functions."""
-    return Scope(ast.Module([*nodes], []), None).bound  # type: ignore[list-item]
+    bound: set[str] = set()
+    elsewhere: set[str] = set()
+    stack = list(nodes)
+    while stack:
+        match item := stack.pop():
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                bound.add(name)
+                continue
+            case ast.ClassDef(name=name):
+                bound.add(name)
+                continue
+            case ast.Lambda():
+                continue
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                bound |= {n.target.id for n in ast.walk(item) if isinstance(n, ast.NamedExpr)}
+                continue
+            case ast.Name(id=name) if not isinstance(item.ctx, ast.Load):
+                bound.add(name)
+            case ast.Import() | ast.ImportFrom():
+                bound |= {alias.asname or alias.name.partition(".")[0] for alias in item.names}
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                bound.add(name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                elsewhere |= set(names)
+        stack += ast.iter_child_nodes(item)
+    return frozenset(bound - elsewhere)
 
 
 def meaning_of(value: ast.expr, annotation: ast.expr | None) -> ast.AST:
