@@ -21,8 +21,6 @@ from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Finding, Fix, Rule, Safety
 from remat_migrate.text import Edit, Span
 
-pytestmark = pytest.mark.slow
-
 
 class Swap(Rule):
     """A third-party rule with a wrong fix: replaces one text by another."""
@@ -145,6 +143,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Fixed:
     )
 
 
+@pytest.mark.slow
 class TestReverted:
     """Only the wrong ones of several fixes are reverted."""
 
@@ -223,19 +222,20 @@ class TestReverted:
         assert MODEL.splitlines()[left["line"] - 1].startswith("    return jax.checkpoint(unknown")
         assert "model.by_hand" not in faulty.verdicts
 
-    def test_text_output_names_reverted_fixes(self, tmp_path: Path) -> None:
-        fixed = run(
-            tmp_path,
-            {"model.py": TWO},
-            *("--fix", "--verify"),
-            rules=(Swap(1, "x * 2.0", "x * 4.0"), Swap(2, "x + 1.0", "1.0 + x")),
-        )
-        assert fixed.ran.code == 3
-        assert fixed.text() == TWO.replace("x + 1.0", "1.0 + x")
-        said = fixed.ran.out + fixed.ran.err
-        assert "reverted model.py:5 SWAP001: model.f returns different results:" in said
-        assert "equal    model.py:8 g (generated inputs, x:float32[" in said
-        assert "Fixed 1: 1 SWAP002; proved 1 by running the code, 1 reverted." in said
+
+def test_text_output_names_reverted_fixes(tmp_path: Path) -> None:
+    fixed = run(
+        tmp_path,
+        {"model.py": TWO},
+        *("--fix", "--verify"),
+        rules=(Swap(1, "x * 2.0", "x * 4.0"), Swap(2, "x + 1.0", "1.0 + x")),
+    )
+    assert fixed.ran.code == 3
+    assert fixed.text() == TWO.replace("x + 1.0", "1.0 + x")
+    said = fixed.ran.out + fixed.ran.err
+    assert "reverted model.py:5 SWAP001: model.f returns different results:" in said
+    assert "equal    model.py:8 g (generated inputs, x:float32[" in said
+    assert "Fixed 1: 1 SWAP002; proved 1 by running the code, 1 reverted." in said
 
 
 UNEXERCISED = """\
@@ -270,6 +270,7 @@ def f(x, train: bool):
 """
 
 
+@pytest.mark.slow
 class TestNotExercised:
     """A fix whose code no input reaches."""
 
@@ -300,6 +301,7 @@ class TestNotExercised:
         assert fixed.ran.code == 0
 
 
+@pytest.mark.slow
 class TestDifference:
     """`--diff --verify`."""
 
@@ -345,6 +347,7 @@ def unit(x, train: bool):
 """
 
 
+@pytest.mark.slow
 class TestUserTree:
     """The code runs in copies of the project."""
 
@@ -417,6 +420,7 @@ assert 'LIMIT = 10' in open(model.__file__).read()
 """
 
 
+@pytest.mark.slow
 class TestCommand:
     """A command from the settings."""
 
@@ -445,6 +449,7 @@ class TestCommand:
             assert "exit status 1" in left["reason"]
 
 
+@pytest.mark.slow
 class TestProgress:
     """The progress bar appears only on a terminal."""
 
