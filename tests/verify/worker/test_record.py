@@ -40,7 +40,7 @@ class Recorder:
         return recorded_calls(self.folder).get(name, RecordedCalls())
 
     def cases(self, name: str = NAME):
-        return [pickling.load(file) for file in self.run(name).files]
+        return [pickling.load(line["file"]) for line in self.run(name).cases]
 
     def shapes(self, name: str = NAME):
         """The shape of the last argument of each case."""
@@ -70,7 +70,7 @@ def test_a_direct_call(recorder):
     array, scale = second["args"]
     assert type(array) is np.ndarray
     assert (array.shape, array.dtype, scale) == ((2, 3), np.float32, 3.0)
-    assert recorder.run().about == ["flag=False", "flag=True"]
+    assert [line["about"] for line in recorder.run().cases] == ["flag=False", "flag=True"]
 
 
 STACK = jnp.stack([X, X + 1, X + 2])
@@ -306,7 +306,7 @@ def test_reports_unsaved_values(recorder):
     lock = threading.Lock()
     recorder(lambda x, held: x)(X, lock)
     found = recorder.run()
-    assert (found.called, found.files) == (True, [])
+    assert (found.called, found.cases) == (True, [])
     assert "lock" in found.detail
 
 
