@@ -120,6 +120,7 @@ def built(node: Node, get_value: GetValue) -> Any:
         parts = [get_value(node.children[str(at)]) for at in range(node.count())]
         if choice.kind == TREE:
             return jax.tree_util.tree_unflatten(choice.value.structure, parts)
+        parts = [stand_in.numbered(part, at) for at, part in enumerate(parts)]
         return parts if choice.kind == LIST else tuple(parts)
     children = {name: node.children[name] for name in choice.value}
     entries = {n: get_value(child) for n, child in children.items() if child.choice.kind != ABSENT}

@@ -76,12 +76,8 @@ def _number(node: Node, use: Use) -> Any:
 
 
 def functions(node: Node, positional: int = 0, names: Tuple[str, ...] = ()) -> List[Choice]:
-    """Return candidates for a function that is called with so many arguments.
-
-    The elements of a list are different functions, so that one in place of another shows.
-    """
-    number = int(node.path[-1]) if node.path[-1].isdigit() else 0
-    found = [value(stand_in.Function(positional, names, number)), value(jnp.tanh)]
+    """Return candidates for a function that is called with so many arguments."""
+    found = [value(stand_in.Function(positional, names)), value(jnp.tanh)]
     linen = flax_modules.linen()
     owner = node.parent.choice if node.parent is not None else None
     if owner is not None and flax_modules.is_module_class(owner.value):
@@ -92,7 +88,7 @@ def functions(node: Node, positional: int = 0, names: Tuple[str, ...] = ()) -> L
         layers = [value(linen.Conv if kernel else linen.Dense)]
         is_function = candidates.matches(candidates.CALLABLE, node.name)
         return found + layers if is_function else layers + found
-    if positional + len(names) == 1 and not number:
+    if positional + len(names) == 1 and not node.path[-1].isdigit():  # no element of a list
         found = found[::-1]
     return found + ([value(linen.Dense)] if linen is not None else [])
 

@@ -101,6 +101,11 @@ class Function:
         return 100 + zlib.crc32(name.encode()) % 1000
 
 
+def numbered(thing: Any, number: int) -> Any:
+    """Return an element of a list; of functions another one each, so that their order matters."""
+    return Function(thing.positional, thing.names, number) if type(thing) is Function else thing
+
+
 mixture = Function()
 
 
