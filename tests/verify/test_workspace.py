@@ -262,11 +262,11 @@ def test_recorders_do_not_write_through_links(root: Path, monkeypatch: pytest.Mo
     write_files(root, {"a.py": "def f(x): ...\n", "z/b.py": "def g(x): ...\n"})
     before = read_files(root)
     copy = copied(root)
-    sides: Any = SimpleNamespace(relative=lambda path: path.relative_to(root).as_posix())
+    sides: Any = SimpleNamespace(old=copy, relative=lambda path: path.relative_to(root).as_posix())
     units: Any = [
         SimpleNamespace(path=root / "a.py", qualname="f"),
         SimpleNamespace(path=root / "z/b.py", qualname="g"),
     ]
-    with recorders(sides, copy, units):
+    with recorders(sides, units):
         assert read_files(root) == before
         assert (copy.folder / "z/b.py").read_text() == "def g(x): ...\n"

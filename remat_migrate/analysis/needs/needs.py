@@ -18,6 +18,7 @@ from ...libraries import library_arguments
 from ...libraries.library_arguments import is_array_attribute
 from ...libraries.library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from ..fixed_point import FixedPoint
+from ..names.mentions import last_name
 from ..names.scopes import body_nodes, parameters
 from ..values.bind import argument, bind_call, positional_parameters
 from ..values.callees import (
@@ -83,6 +84,7 @@ _UNORDERED = frozenset(
 # Builtins that compare the elements of their argument.
 _ON_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
 # Statements in which formatted text is a message.
+_MASKS = frozenset({"isfinite", "isnan", "isinf", "isclose", "isin", "logical_not"})
 _MESSAGES = (ast.Raise, ast.Assert, ast.Expr)
 _ARITHMETIC = "arithmetic on Python numbers"
 _STORED = "it is stored in an object"
@@ -316,6 +318,11 @@ class _Analysis(DependenceAnalysis):
             yield replace(need, operands=names - {need.parameter})
 
     def _index_needs(self, node: ast.Subscript) -> Iterator[Need]:
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if last_name(node.value) != "at":  # `x.at[x < 0].set(0.0)` is an operation of JAX
+            for part in parts:
+                if _is_mask(part):
+                    yield from self._need(part, "a boolean index, which decides on a shape")
         if isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):
             return
         values = self.evaluator.values(self.module, node.value)
@@ -333,6 +340,8 @@ class _Analysis(DependenceAnalysis):
         if called is not None:
             yield from self._object_need(called)
         arguments = [*node.args, *(k.value for k in node.keywords)]
+        if len(arguments) == 1 and External("jax.numpy.where") in values:
+            yield from self._need(arguments[0], "`jnp.where` of one argument")
         if callees.abstract or callees.others:
             reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
             yield from self._needs_of(arguments, reason, certain=False, opaque=callees.abstract)
@@ -624,6 +633,22 @@ class _Analysis(DependenceAnalysis):
         parts = [types, *(v.node for v in values if isinstance(v, Container))]
         names = {getattr(n, "id", getattr(n, "attr", "")) for p in parts for n in ast.walk(p)}
         return bool(names & library_arguments.NUMBER_TYPES)
+
+
+def _is_mask(index: ast.expr) -> bool:
+    """Return whether an index is an array of bools, so that the result's shape is its content."""
+    match index:
+        case ast.Compare(
+            ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() | ast.Eq() | ast.NotEq()]
+        ):
+            return True
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return _is_mask(operand)
+        case ast.BinOp(op=ast.BitAnd() | ast.BitOr(), left=left, right=right):
+            return _is_mask(left) or _is_mask(right)
+        case ast.Call():
+            return last_name(index.func) in _MASKS
+    return False
 
 
 def _conditions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
