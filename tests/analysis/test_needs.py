@@ -35,3 +35,20 @@ def test_a_value_of_many_items_needs_the_parameter(number, items):
         assert len(by_parameter) <= 32
     else:
         assert [index for _, index in by_parameter] == items
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_needed"),
+    [
+        ("x[x > 0]", True),
+        ("x[:, ~(x < 0) & y]", True),
+        ("x[jnp.isnan(x)]", True),
+        ("jnp.where(x > 0)[0]", True),
+        ("jnp.where(x > 0, x, 0.0)", False),
+        ("x.at[x < 0].set(0.0)", False),
+        ("x[y]", False),
+    ],
+)
+def test_a_boolean_index_decides_on_a_shape(expression, is_needed):
+    text = f"{HEADING}@jax.checkpoint\ndef f(x, y):\n    return {expression}\n"
+    assert any(need.certain for need in needs_of(text)) == is_needed

@@ -638,10 +638,8 @@ class _Analysis(DependenceAnalysis):
 def _is_mask(index: ast.expr) -> bool:
     """Return whether an index is an array of bools, so that the result's shape is its content."""
     match index:
-        case ast.Compare(
-            ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() | ast.Eq() | ast.NotEq()]
-        ):
-            return True
+        case ast.Compare(ops=ops):
+            return not any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in ops)
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             return _is_mask(operand)
         case ast.BinOp(op=ast.BitAnd() | ast.BitOr(), left=left, right=right):
