@@ -174,7 +174,8 @@ def test_values_of_a_staged_step():
                 jax.tree_util.tree_leaves(jax.jit(staged)(*w, given)),
                 strict=True,
             ):
-                np.testing.assert_allclose(old, new, rtol=1e-5, atol=1e-6)
+                # XLA fuses the two in different ways, and the gradients are sums of many terms.
+                np.testing.assert_allclose(old, new, rtol=1e-4, atol=1e-4)
 
 
 def test_a_loss_that_takes_a_gradient_is_a_loss(project):

@@ -7,7 +7,7 @@ data of the computation or an option.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 
 from ...libraries.apis import CALL_WITH
@@ -475,10 +475,20 @@ def _is_rejected(project: Project, value: Value) -> bool:
     return False
 
 
-def untraceable_result(project: Project, function: Function) -> ast.expr | None:
-    """Return what a function returns that no checkpoint can: a function, a string, an object."""
-    returned = returned_expressions(function.node)
-    return next((expr for expr in returned if _holds_object(project, function.module, expr)), None)
+def untraceable_result(project: Project, function: Function, static: Set[str]) -> ast.expr | None:
+    """Return what a function returns that no checkpoint can: a function, a string, an object, or
+    beside arrays, a number that it computes in Python, such as from `static` parameters.
+    """
+    module = function.module
+    for returned in returned_expressions(function.node):
+        if _holds_object(project, module, returned):
+            return returned
+        for part in returned.elts[1:] if isinstance(returned, ast.Tuple) else ():
+            names = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+            is_computed = bool(names) and names <= static
+            if is_computed or (names and argument_kind(project, module, part) == "python"):
+                return part
+    return None
 
 
 def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:

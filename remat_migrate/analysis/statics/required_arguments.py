@@ -79,7 +79,8 @@ class _Decision:
         if self.obstacle is None:
             self._judge_opaque_needs()
         results = tuple(self._results())
-        returned = untraceable_result(self.project, self.target.function)
+        static = {item.name for item in self.required}
+        returned = untraceable_result(self.project, self.target.function, static)
         module = self.target.function.module
         if returned is not None:
             reason = (
