@@ -104,3 +104,15 @@ def test_bodies_that_cannot_move(decorator: str, value: str, reason: str) -> Non
     assert found.fix is not None
     assert found.fix.safety == "manual"
     assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("jax.nn.one_hot", "`jax.nn.one_hot` may need the values of some arguments"),
+        ("table['block']", "`table['block']` cannot be resolved"),
+    ],
+)
+def test_reason_where_the_target_is_no_function_of_the_project(target: str, reason: str) -> None:
+    [found] = findings(f"import jax\n\nf = jax.checkpoint({target}, concrete=True)\n", select=CODE)
+    assert found.reason.startswith(reason)

@@ -54,15 +54,16 @@ def find_statics(project: Project, site: Site) -> Statics:
     }
     if not by_function:
         # Code of libraries that the calls pass nothing but arrays.
-        known = values and all(_is_layer(v) or _is_array_function(v, uses) for v in values)
+        if values and all(_is_layer(v) or _is_array_function(v, uses) for v in values):
+            return Statics(None, uses=uses)
         obstacle = unseen_target_obstacle(site)
-        if all(isinstance(v, External) and needs_of(v.name) for v in values):
+        if values and all(isinstance(v, External) and needs_of(v.name) for v in values):
             reason = (
                 f"`{site.target}` may need the values of some arguments: name those in"
                 " `static_argnums`, and pass them by position"
             )
             obstacle = replace(obstacle, reason=reason, label="wraps a function of a library")
-        return Statics(None, uses=uses, obstacle=None if known else obstacle)
+        return Statics(None, uses=uses, obstacle=obstacle)
     targets = sorted(by_function.values(), key=place_of)
     functions = frozenset(node for node, _ in by_function)
     own = {t.function.node for v in values for t in targets_of(project.evaluator, v)}
