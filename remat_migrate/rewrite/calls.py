@@ -161,13 +161,10 @@ def _arranged(project: Project, call: Call, moved: list[ast.keyword | Code]) -> 
     """Return the change that moves keywords and defaults after the positional arguments."""
     node = call.node
     rest = [k for k in node.keywords if k not in moved]
-    slots: list[ast.expr | ast.keyword] = sorted(
-        [*node.args, *node.keywords], key=lambda n: (n.lineno, n.col_offset)
-    )
     order: list[ast.expr | ast.keyword | Code] = [*node.args, *moved, *rest]
     existing = [n for n in order if not isinstance(n, Code)]
     for later, earlier in combinations(existing, 2):
-        if slots.index(earlier) < slots.index(later) and (
+        if call.module.position(earlier) < call.module.position(later) and (
             _may_change(project, call.module, earlier, later)
             or _may_change(project, call.module, later, earlier)
         ):
@@ -179,17 +176,19 @@ def _arranged(project: Project, call: Call, moved: list[ast.keyword | Code]) -> 
 
 def _may_change(project: Project, module: Module, changing: ast.AST, reading: ast.AST) -> bool:
     """Return whether evaluating one argument may change what another one reads."""
+    parts = [n for n in ast.walk(changing) if isinstance(n, ast.Attribute | ast.Subscript)]
+    run = {n.attr if isinstance(n, ast.Attribute) else "__getitem__" for n in parts}
+    if not has_side_effects(changing) and run.isdisjoint(project.once(_run_by_reading)):
+        return False
     names = {name for n in module.nodes if isinstance(n, _DECLARED) for name in n.names}
     names |= {n.target.id for n in ast.walk(changing) if isinstance(n, ast.NamedExpr)}
-    code = [
-        rf"property\s+def {n.attr}\b" if isinstance(n, ast.Attribute) else "def __getitem__"
-        for n in ast.walk(changing)
-        if isinstance(n, ast.Attribute | ast.Subscript)
-    ]
     return any(
         isinstance(n, _READS) or (isinstance(n, ast.Name) and n.id in names)
         for n in ast.walk(reading)
-    ) and (
-        has_side_effects(changing)
-        or any(re.search(one, m.source.text) for one in code for m in project.modules.values())
     )
+
+
+def _run_by_reading(project: Project) -> set[str]:
+    """Return the names of properties, and `__getitem__` if a class of the project defines it."""
+    pattern = re.compile(r"(?:property\s+def |def (?=__getitem__\b))(\w+)")
+    return {name for m in project.modules.values() for name in pattern.findall(m.source.text)}

@@ -325,7 +325,7 @@ class Module:
         """Return the span of a node in the text."""
         return self.source.span(node)
 
-    def position(self, node: ast.expr | ast.stmt) -> tuple[str, int, int]:
+    def position(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[str, int, int]:
         """Return the path, line, and column of a node: a sort key that any run reproduces."""
         return str(self.source.path), node.lineno, node.col_offset
 

@@ -12,6 +12,7 @@ whatever attribute, may change between calls.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import NoneType
@@ -156,7 +157,7 @@ class _State:
                     return function.module, node
         return None
 
-    def _reads_surroundings(self, function: Function, node: ast.AST) -> bool:
+    def _reads_surroundings(self, function: Function, node: ast.expr) -> bool:
         """Return whether an expression reads what may change: the environment, a draw."""
         read: list[ast.expr] = []
         names: tuple[str, ...] = _SURROUNDINGS
@@ -339,13 +340,7 @@ class _State:
             return getattr(node, "lineno", 0) > start.node.lineno
         loops = [n for n in module.ancestors(node) if isinstance(n, ast.For | ast.While)]
         last = getattr([node, *loops][-1], "end_lineno", 0)
-        return any(
-            isinstance(call, ast.Call)
-            and call.lineno <= last
-            and module.enclosing_function(call) is None
-            and not all(_is_library(underlying(v)) for v in self.project.values(module, call.func))
-            for call in module.nodes
-        )
+        return last >= self.project.once(_first_call, module)
 
     # -- attributes of objects
 
@@ -379,6 +374,18 @@ class _State:
                 *(() if is_called else find_mentions(user).attributes.get(node.attr, ())),
             )
         )
+
+
+def _first_call(project: Project, module: Module) -> float:
+    """Return the first line on which importing a module calls a function of the project."""
+    lines = (
+        call.lineno
+        for call in module.nodes
+        if isinstance(call, ast.Call)
+        and module.enclosing_function(call) is None
+        and not all(_is_library(underlying(v)) for v in project.values(module, call.func))
+    )
+    return min(lines, default=math.inf)
 
 
 def _variables(project: Project, module: Module, node: ast.expr) -> set[_Variable]:

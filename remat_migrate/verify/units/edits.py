@@ -226,9 +226,13 @@ def _choices(body: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, list[ast.expr],
                 continue
             case ast.BinOp() if is_term:
                 pass  # it is part of what has been yielded
-            case ast.If(test=test) | ast.While(test=test) | ast.Assert(test=test):
-                yield test, list(_atoms(test)), at_import
-            case ast.IfExp(test=test) | ast.match_case(guard=ast.expr() as test):
+            case (
+                ast.If(test=test)
+                | ast.While(test=test)
+                | ast.Assert(test=test)
+                | ast.IfExp(test=test)
+                | ast.match_case(guard=ast.expr() as test)
+            ):
                 yield test, list(_atoms(test)), at_import
             case ast.comprehension(ifs=tests):
                 yield from ((test, list(_atoms(test)), at_import) for test in tests)
@@ -290,15 +294,19 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 def _sources(names: Iterable[str], body: Sequence[ast.stmt]) -> set[str]:
     """Return the names that the assignments to some names read, directly or not."""
+    assigned: list[tuple[set[str], set[str]]] = []
+    for node in (part for statement in body for part in ast.walk(statement)):
+        target = getattr(node, "target", None) or ast.Tuple(getattr(node, "targets", []))
+        value = getattr(node, "value", None) or getattr(node, "iter", None)
+        if value and (targets := set(_names(target))):
+            assigned.append((targets, set(_names(value))))
     found = set(names)
     known = -1
     while len(found) > known:
         known = len(found)
-        for node in (part for statement in body for part in ast.walk(statement)):
-            target = getattr(node, "target", None) or ast.Tuple(getattr(node, "targets", []))
-            value = getattr(node, "value", None) or getattr(node, "iter", None)
-            if value and not found.isdisjoint(_names(target)):
-                found.update(_names(value))
+        for targets, read in assigned:
+            if not found.isdisjoint(targets):
+                found |= read
     return found
 
 
