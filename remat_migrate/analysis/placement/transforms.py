@@ -15,18 +15,19 @@ from typing import Literal
 from ...libraries.transforms import RULE_METHODS, Gradient, Loop
 from ..names.mentions import find_mentions
 from ..names.module import Module
-from ..names.scopes import Definition, FunctionNode
+from ..names.scopes import FunctionNode
 from ..project import Project
+from ..sites.forms import decorates
 from ..values.api_names import with_aliases
 from ..values.application import without_partials
 from ..values.bind import argument, with_partials
+from ..values.callees import partial_calls
 from ..values.evaluator import Evaluator
 from ..values.values import (
     NOTHING,
     Bound,
     External,
     Function,
-    Partial,
     Value,
     Values,
     Wrapped,
@@ -183,128 +184,76 @@ def _find_transformed(
     module: Module, names: Iterable[str], evaluator: Evaluator
 ) -> list[LoopUse | Derivative]:
     """Return the transformations that a module applies by some names, in order of place."""
-    found: list[LoopUse | Derivative] = []
-    finder = _Finder(module, evaluator)
-    for node in _may_apply(module, names, evaluator):
-        holder = module.parent(node)
-        if isinstance(holder, Definition) and node in holder.decorator_list:
-            found += finder.applied_as(node)
-        if isinstance(node, ast.Call):
-            found += finder.applied_by(node)
-    found.sort(key=lambda use: (use.node.lineno, use.node.col_offset))
-    return found
+    found = [
+        use
+        for node in _may_apply(module, names, evaluator)
+        for use in _applied(module, node, evaluator)
+    ]
+    return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset))
 
 
-@dataclass(frozen=True, slots=True)
-class _Denoted:
-    """A transformation that an expression denotes, and the partials that pass arguments."""
-
-    transform: Gradient | Loop
-    partials: list[ast.Call]
-    certain: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Finder:
-    """Finds the transformations that one module applies."""
-
-    module: Module
-    evaluator: Evaluator
-
-    def applied_by(self, call: ast.Call) -> Iterator[LoopUse | Derivative]:
-        """Yield the transformations that a call applies, or binds to a function as a partial."""
-        outer = self.module.parent(call)
-        if self.evaluator.is_partial(self.module, call):
-            for denoted in self.denoted_by(call):
-                if (subject := self._subject(denoted, ())) is not None:
-                    yield self.use(denoted, call, subject)
-            return
-        for denoted in self.denoted_by(call.func):
-            subject = self._subject(denoted, (call,))
-            if subject is None and isinstance(outer, ast.Call) and outer.func is call:
-                # `layer_stack(8)(f)`; a factory that is evaluated is applied by the outer call.
-                subject = outer.args[0] if outer.args and not self.denoted_by(call) else None
-            if subject is not None:
-                yield self.use(denoted, call, subject, (call,))
-
-    def applied_as(self, decorator: ast.expr) -> Iterator[LoopUse | Derivative]:
-        """Yield the transformations that a decorator applies."""
-        for denoted in (found := self.denoted_by(decorator)):
-            yield self.use(denoted, decorator, None)
-        if isinstance(decorator, ast.Call) and not found:
-            for denoted in self.denoted_by(decorator.func):
-                yield self.use(denoted, decorator, None, (decorator,))
-
-    def _subject(self, denoted: _Denoted, own: Sequence[ast.Call]) -> ast.expr | None:
-        """Return the argument that is transformed; none if a second call passes it."""
-        transform = denoted.transform
-        if isinstance(transform, Loop) and transform.factory:
-            return None
-        args, keywords = _arguments(denoted, own)
-        return argument(args, keywords, transform.parameter, transform.position)
-
-    def use(
-        self,
-        denoted: _Denoted,
-        node: ast.expr,
-        subject: ast.expr | None,
-        own: Sequence[ast.Call] = (),
-    ) -> LoopUse | Derivative:
-        """Return the application of a transformation by a call or a decorator."""
-        functions = self._decorated(node)
+def _applied(
+    module: Module, node: ast.expr, evaluator: Evaluator
+) -> Iterator[LoopUse | Derivative]:
+    """Yield the transformations that an expression denotes, where it is called with the function,
+    decorates it, or is a partial that passes it.
+    """
+    holder = module.parent(node)
+    call = holder if isinstance(holder, ast.Call) and holder.func is node else None
+    place = call or node
+    denoted, certain = _denoted(module, node, evaluator)
+    for transform, value in denoted:
+        own = (call.args, call.keywords) if call is not None else ([], [])
+        args, keywords = with_partials(*own, partial_calls(value))
+        subject = None
+        if not (isinstance(transform, Loop) and transform.factory):
+            subject = argument(args, keywords, transform.parameter, transform.position)
+        if subject is None and call is not None:
+            if _denoted(module, call, evaluator)[0]:
+                continue  # an options-only call, which is looked at itself
+            match module.parent(call):
+                case ast.Call(func=func, args=[first, *_]) if func is call:
+                    subject = first  # `layer_stack(8)(f)`
+        if subject is None and not decorates(module, place):
+            continue
+        functions = _decorated(module, place, evaluator)
         if subject is not None:
-            functions = self.evaluator.values(self.module, subject)
-        kind = LoopUse if isinstance(denoted.transform, Loop) else Derivative
-        args, keywords = _arguments(denoted, own)
-        rest = args, keywords, denoted.certain, denoted.transform
-        return kind(self.module, node, subject, functions, *rest)  # type: ignore[arg-type]
-
-    def _decorated(self, decorator: ast.expr) -> Values:
-        """Return what the function below a decorator may be."""
-        holder = self.module.parent(decorator)
-        if not isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef):
-            return NOTHING
-        return frozenset(
-            layer.func
-            for value in self.evaluator.definition(self.module, holder)
-            for layer in layers(value)
-            if isinstance(layer, Wrapped) and layer.node is decorator
-        )
-
-    def denoted_by(self, node: ast.expr) -> list[_Denoted]:
-        """Return the transformations that an expression may denote."""
-        values = self.evaluator.values(self.module, node)
-        each = {value: list(self._transforms(value)) for value in values}
-        found = {transform.name: (transform, value) for value in each for transform in each[value]}
-        certain = all(each.values()) and len(found) == 1
-        return [
-            _Denoted(
-                transform,
-                [layer.call for layer in layers(v) if isinstance(layer, Partial)],
-                certain,
-            )
-            for _, (transform, v) in sorted(found.items())
-        ]
-
-    def _transforms(self, value: Value) -> Iterator[Gradient | Loop]:
-        """Yield the transformation that a value is."""
-        name = ""
-        match without_partials(value):
-            case External(found) | Bound(func=External(found)):
-                name = found
-            case Function(module=module, node=node):
-                name = module.qualified_name(node)  # a loop named in the settings
-        if (transform := self.evaluator.transforms.find(name)) is not None:
-            yield transform
+            functions = evaluator.values(module, subject)
+        kind = LoopUse if isinstance(transform, Loop) else Derivative
+        rest = args, keywords, certain, transform
+        yield kind(module, place, subject, functions, *rest)  # type: ignore[arg-type]
 
 
-def _arguments(
-    denoted: _Denoted, own: Sequence[ast.Call]
-) -> tuple[list[ast.expr], list[ast.keyword]]:
-    """Return the arguments of a transformation, those of a call and of partials."""
-    args = [arg for call in own for arg in call.args]
-    keywords = [keyword for call in own for keyword in call.keywords]
-    return with_partials(args, keywords, denoted.partials)
+def _decorated(module: Module, decorator: ast.expr, evaluator: Evaluator) -> Values:
+    """Return what the function below a decorator may be."""
+    holder = module.parent(decorator)
+    if not isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef):
+        return NOTHING
+    return frozenset(
+        layer.func
+        for value in evaluator.definition(module, holder)
+        for layer in layers(value)
+        if isinstance(layer, Wrapped) and layer.node is decorator
+    )
+
+
+def _denoted(
+    module: Module, node: ast.expr, evaluator: Evaluator
+) -> tuple[list[tuple[Gradient | Loop, Value]], bool]:
+    """Return the transformations that an expression may denote, and whether it is just one."""
+    each = [(_transform_of(value, evaluator), value) for value in evaluator.values(module, node)]
+    found = {t.name: (t, value) for t, value in each if t is not None}
+    is_one = len(found) == 1 and all(t is not None for t, _ in each)
+    return [found[name] for name in sorted(found)], is_one
+
+
+def _transform_of(value: Value, evaluator: Evaluator) -> Gradient | Loop | None:
+    match without_partials(value):
+        case External(name) | Bound(func=External(name)):
+            return evaluator.transforms.find(name)
+        case Function(module=module, node=node):  # a loop named in the settings
+            return evaluator.transforms.find(module.qualified_name(node))
+    return None
 
 
 def derivative_rules(project: Project, module: Module) -> frozenset[FunctionNode]:

@@ -342,23 +342,9 @@ class Evaluator:
         self, module: Module, decorator: ast.expr, inner: Values, *, keep_unknown: bool = False
     ) -> Values:
         found: set[Value] = set()
-        callee = self.values(module, decorator)
-        if isinstance(decorator, ast.Call):
-            factories = {
-                v.name for v in self.values(module, decorator.func) if isinstance(v, External)
-            }
-            if factories & TRANSPARENT:
-                return inner
-            for name in factories & SAME_CALL:
-                # `@jax.jit(static_argnums=1)`: the factory form of newer releases.
-                return frozenset(Wrapped(name, v, module, decorator) for v in inner)
-        for value in callee:
-            if isinstance(value, External) and (
-                value.name in TRANSPARENT or value.name.startswith("builtins.")
-            ):
-                if value.name == "builtins.property":
-                    return NOTHING
-                return inner
+        for value in self.values(module, decorator):
+            if value == External("builtins.property"):
+                return NOTHING
             for target in inner:
                 found |= apply_decorator(self, value, module, decorator, target)
         if keep_unknown:
@@ -787,8 +773,6 @@ def _applied(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Va
 def _called_partial(
     ev: Evaluator, inner: Value, given: ast.Call, module: Module, node: ast.Call
 ) -> Values:
-    if isinstance(inner, External) and inner.name in SAME_CALL and node.args:
-        return called(ev, inner, module, node)
     if isinstance(inner, Function):
         merged = ast.Call(
             given.func, [*given.args[1:], *node.args], [*given.keywords, *node.keywords]
@@ -835,8 +819,9 @@ def apply_decorator(
     if api_of(ev.apis, callee) is not None:
         return frozenset((Applied(module, node, argument),))
     match callee:
-        case External(name) | Partial(func=External(name)):
-            if name in TRANSPARENT:
+        # `@jax.jit(static_argnums=1)` and `@jax.named_scope("block")` are factories.
+        case External(name) | Partial(func=External(name)) | Result(name):
+            if name in TRANSPARENT or name.startswith("builtins."):
                 return frozenset((argument,))
             if pair := transformed(name, module, node, frozenset((argument,))):
                 return pair
