@@ -410,11 +410,17 @@ def _of_function(name: str, node: ast.AST, other: Operation) -> Iterator[Operati
 
 def outer_checkpoint(value: Value) -> Applied | None:
     """Return the checkpoint that calling a value runs, and nothing else."""
+    value = doing_the_work(value)
+    return value if isinstance(value, Applied) else None
+
+
+def doing_the_work(value: Value) -> Value:
+    """Return a value without partials and transformations around it that do no other work."""
     while isinstance(value, Partial | Bound) or (
         isinstance(value, Wrapped) and value.how in SAME_WORK
     ):
         value = value.func
-    return value if isinstance(value, Applied) else None
+    return value
 
 
 def is_head(operations: Sequence[Operation], of: Collection[str] = ("softmax", "loss")) -> bool:

@@ -11,8 +11,8 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..values.callees import targets_of
 from ..values.containers import stored_in
-from ..values.values import Applied, Bound, Function, Partial, Value, Wrapped, layers, order
-from .operations import SAME_WORK, Operations
+from ..values.values import Applied, Function, Value, Wrapped, layers, order
+from .operations import SAME_WORK, Operations, doing_the_work
 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _PYTHON_LOOPS = ast.For | ast.AsyncFor | ast.While | _COMPREHENSIONS
@@ -41,11 +41,7 @@ class Checkpointed:
 
 def checkpointed_parts(operations: Operations, value: Value) -> Iterator[Checkpointed]:
     """Return the checkpoints that are all, or the last stage, of what calling a value runs."""
-    for inner in sorted(operations.run_by((value,)), key=order):
-        while isinstance(inner, Partial | Bound) or (
-            isinstance(inner, Wrapped) and inner.how in SAME_WORK
-        ):
-            inner = inner.func
+    for inner in map(doing_the_work, sorted(operations.run_by((value,)), key=order)):
         if isinstance(inner, Applied):
             yield Checkpointed(inner, "whole")
         elif isinstance(inner, Function):

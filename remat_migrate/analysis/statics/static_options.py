@@ -146,12 +146,8 @@ class StaticSite:
                 yield call, arguments.by_name[name]
 
     def is_static(self, name: str) -> bool:
-        """Return whether the site names a parameter as static, or all calls leave it out."""
-        if any(parameter.name == name for parameter in self.static):
-            return True
-        uses = uses_of(self.project, self.site)
-        is_known = not uses.escapes and 0 < len(self.calls) == len(uses.calls)
-        return is_known and not any(self.passed(name))
+        """Return whether the site names a parameter as static."""
+        return any(parameter.name == name for parameter in self.static)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -191,17 +187,11 @@ def read_indices(project: Project, option: Option) -> Indices:
         node = assigned[0]  # `tuple(indices)` is no list, whatever `indices` is
     elif len(values) == len(containers) == 1 and not isinstance(node, ast.Call):
         module, node = containers[0].module, containers[0].node
-    return Indices(
-        _type_of(project, module, node), read_index_values(project, module, node), module, node
-    )
-
-
-def read_index_values(project: Project, module: Module, node: ast.expr) -> tuple[int, ...] | None:
-    """Return the indices that an expression gives; None if they are not known."""
     items = listed_items(project.evaluator, module, node)
     numbers = tuple(item for item in items or () if isinstance(item, int))
     is_none = isinstance(node, ast.Constant) and node.value is None
-    return None if items is None or is_none or len(numbers) < len(items) else numbers
+    known = None if items is None or is_none or len(numbers) < len(items) else numbers
+    return Indices(_type_of(project, module, node), known, module, node)
 
 
 def _type_of(project: Project, module: Module, node: ast.expr, depth: int = 2) -> str:

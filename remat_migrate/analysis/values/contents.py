@@ -99,17 +99,6 @@ class Contents:
         while isinstance(node, ast.Subscript):
             node = node.value
             self._mark(node, "sequence")
-        if isinstance(node, ast.Name):
-            for binding in self.module.reaching(node):
-                if (source := self._source(binding)) is not None:
-                    self._mark(source, "sequence")
-
-    def _source(self, binding: Binding) -> ast.expr | None:
-        """Return the expression of which a loop variable is an item; None for other bindings."""
-        if binding.kind != "element" or binding.value is None:
-            return None
-        part = looped(self.module, binding.value, binding.path)
-        return part.source if part.kind in ("element", "value") and not part.path else None
 
     def is_mapping(self, node: ast.expr) -> bool:
         """Return whether an expression is a dictionary: its values can be traced, but not its
