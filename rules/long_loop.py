@@ -110,7 +110,9 @@ def _keeps_only_carries(placement: Placement, loop: LoopUse) -> bool:
     """Return whether the body of a compiled loop is nothing but a checkpoint."""
     if not loop.transform.differentiable or loop.transform.own_checkpoints:
         return False
-    bodies = placement.operations.run_by(loop.functions) if loop.compiled == "yes" else ()
+    if loop.compiles_to_loop(placement.project) != "yes":
+        return False
+    bodies = placement.operations.run_by(loop.functions)
     return bool(bodies) and all(only_checkpoint(placement.operations, body) for body in bodies)
 
 

@@ -144,7 +144,7 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
         for loop in around:
             if _has_outer_checkpoint(site, loop) or not loop.transform.differentiable:
                 return None
-            if not placement.compiles_to_loop(loop):
+            if loop.compiles_to_loop(project) != "yes":
                 return None
             sure = sure and loop.certain
         loops += around

@@ -89,12 +89,13 @@ class ScanBodyBare(Rule):
         """Report each differentiated scan without a checkpoint on its body."""
         placement = placement_of(project)
         for loop in differentiated_loops(placement, module):
-            if loop.transform.name not in SCANS or loop.compiled == "no":
+            compiled = loop.compiles_to_loop(project)
+            if loop.transform.name not in SCANS or compiled == "no":
                 continue
             if not has_heavy_body(placement, loop):
                 continue
             if not in_checkpoint(placement, module, loop.node):
-                yield self._finding(project, loop, loop.compiled == "yes")
+                yield self._finding(project, loop, compiled == "yes")
 
     def _finding(self, project: Project, loop: LoopUse, certain: bool) -> Finding:
         name, call = loop.transform.name, loop.node

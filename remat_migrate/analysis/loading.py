@@ -27,11 +27,10 @@ from ..text import SourceFile
 from ..text.source_file import check_text
 from .files import Files
 from .names.expected_failures import is_test
-from .names.mentions import find_mentions
-from .names.module import Module
+from .names.module import Module, find_mentions
 from .project import Project
 from .sites.find_sites import find_sites, sites_in
-from .sites.wrappers import find_wrappers, note_passed_apis
+from .sites.options import find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
 from .values.values import Class, Container, Values
 

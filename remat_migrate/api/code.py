@@ -1,8 +1,7 @@
 """Questions about code in general: values, scopes, tests, names, and text."""
 
 from ..analysis.names.expected_failures import EXPECTED, expects_failure, in_test
-from ..analysis.names.mentions import find_mentions, has_side_effects
-from ..analysis.names.module import Place
+from ..analysis.names.module import Place, find_mentions, has_side_effects
 from ..analysis.names.scopes import FunctionNode, parameters
 from ..analysis.sites.references import import_of, is_used_elsewhere, reference_to
 from ..analysis.values.bind import Arguments, positional_parameters

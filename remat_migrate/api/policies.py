@@ -3,6 +3,8 @@
 from ..analysis.policies.checkpoint_names import (
     Listed,
     foreign_packages,
+    intended_name,
+    is_typo,
     listed_names,
     names_of,
     why_unsaved,
@@ -18,23 +20,20 @@ from ..analysis.policies.known_policies import (
     available,
     policy_of,
 )
-from ..analysis.policies.references import (
-    PolicyName,
-    is_added,
-    policy_names_read,
-    uses_next_implementation,
-)
-from ..analysis.policies.typos import intended_name, is_typo
 from ..analysis.policies.values import (
     Origin,
+    PolicyName,
     PolicyPlace,
     always_returns,
     function_of,
     given_to,
+    is_added,
     named,
     policy_calls,
+    policy_names_read,
     policy_places,
     saves_everything,
     sole_origin,
     strings_of,
+    uses_next_implementation,
 )

@@ -2,11 +2,13 @@
 they make is called."""
 
 from ..analysis.sites.calls import Call, uses_of
-from ..analysis.sites.concrete_options import ConcreteUse, concrete_use, concrete_uses
 from ..analysis.sites.find_sites import options_in, sites_in, sites_of, sites_with
 from ..analysis.sites.framework_modules import ModuleKind, module_kind
-from ..analysis.sites.positional_options import (
+from ..analysis.sites.options import (
+    ConcreteUse,
     PositionalOptions,
+    concrete_use,
+    concrete_uses,
     positional_options,
     shared_with_partial,
 )

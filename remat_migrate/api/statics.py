@@ -2,19 +2,22 @@
 
 from ..analysis.needs.need import Need
 from ..analysis.statics.required_arguments import result_obstacle
-from ..analysis.statics.self_offset import SelfOffset, self_offset
 from ..analysis.statics.static_options import (
     Indices,
     Misplaced,
+    SelfOffset,
     StaticParameter,
     StaticSite,
+    TracedNeed,
     deliberate,
     known_targets,
     misplaced,
     misplaced_calls,
     read_indices,
+    self_offset,
     static_site,
+    traced_needs,
+    traced_results,
 )
 from ..analysis.statics.statics import lost_indices
-from ..analysis.statics.traced_needs import TracedNeed, traced_needs, traced_results
 from ..analysis.statics.wrong_wrappers import Fault, wrong_wrapper

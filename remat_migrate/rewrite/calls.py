@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from ..analysis import Project
-from ..analysis.names.mentions import has_side_effects
-from ..analysis.names.module import Module
+from ..analysis.names.module import Module, has_side_effects
 from ..analysis.sites.calls import Call
 from ..analysis.sites.site import Site
 from ..analysis.statics.static_options import transformations

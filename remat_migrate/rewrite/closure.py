@@ -28,7 +28,7 @@ import ast
 from dataclasses import replace
 
 from ..analysis import Module, Project
-from ..analysis.names.mentions import find_mentions
+from ..analysis.names.module import find_mentions
 from ..analysis.names.scopes import FunctionNode, Scope, own_nodes, parameters
 from ..analysis.sites.passed_arguments import resolved
 from ..analysis.sites.references import reference_to

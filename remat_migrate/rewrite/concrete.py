@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from ..analysis import Project
 from ..analysis.names.scopes import parameters
-from ..analysis.sites.concrete_options import ConcreteUse
 from ..analysis.sites.find_sites import sites_of
+from ..analysis.sites.options import ConcreteUse
 from ..analysis.sites.site import Option, Site
 from ..analysis.statics.static_arguments import find_statics
 from ..analysis.statics.static_options import tracing_layer

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from ..analysis import Module, Project
+from ..analysis.sites.options import Forwarded, forwarded, passed_options
 from ..analysis.sites.site import Option
-from ..analysis.sites.wrappers import Forwarded, forwarded, passed_options
 from ..codemod.changes import Change, Remove
 from .options import remove
 from .refusal import Refused, check_own

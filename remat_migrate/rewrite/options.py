@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..analysis import Module, Project
-from ..analysis.names.mentions import find_mentions
+from ..analysis.names.module import find_mentions
 from ..analysis.sites.find_sites import sites_with
 from ..analysis.sites.references import is_used_elsewhere, reference_to
 from ..analysis.sites.site import Option, Site
-from ..analysis.values.application import api_of
+from ..analysis.values.bind import api_of
 from ..analysis.values.values import Container
 from ..codemod.changes import (
     Change,

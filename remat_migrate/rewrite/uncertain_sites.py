@@ -7,10 +7,9 @@ from __future__ import annotations
 import ast
 
 from ..analysis import Project
-from ..analysis.sites.certainty import Certainty
-from ..analysis.sites.find_sites import sites_of
+from ..analysis.sites.find_sites import Certainty, sites_of
 from ..analysis.sites.site import Site, own_call
-from ..analysis.values.application import argument_calls
+from ..analysis.values.bind import argument_calls
 from ..codemod.changes import Change
 from ..text import Edit
 

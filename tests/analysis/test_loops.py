@@ -44,6 +44,7 @@ def body_names(loop: LoopUse) -> list[str]:
 
 @pytest.mark.parametrize(("code", "name", "real"), FOUND)
 def test_loop(open_project: Callable[..., Project], code: str, name: str, real: str) -> None:
-    [loop] = loops(open_project(HEAD + f"y = {code}\n"))
-    assert (loop.transform.name, loop.compiled) == (name, real)
+    project = open_project(HEAD + f"y = {code}\n")
+    [loop] = loops(project)
+    assert (loop.transform.name, loop.compiles_to_loop(project)) == (name, real)
     assert body_names(loop) == ["step"]

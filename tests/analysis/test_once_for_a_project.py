@@ -29,7 +29,7 @@ block(1.0, train=True)
     ("module", "name"),
     [
         ("remat_migrate.analysis.statics.static_options", "_misplaced_calls"),
-        ("remat_migrate.analysis.policies.references", "_added_names"),
+        ("remat_migrate.analysis.policies.values", "_added_names"),
     ],
 )
 def test_sites_of_all_modules_are_visited_once(monkeypatch, module, name):

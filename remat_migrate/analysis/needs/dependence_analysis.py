@@ -16,16 +16,14 @@ from ...libraries import library_arguments
 from ...libraries.apis import COMPILERS
 from ...libraries.library_needs import array_method, computes_array, needs_of
 from ..fixed_point import FixedPoint
-from ..names.mentions import last_name
-from ..names.module import Module
+from ..names.module import Module, last_name
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, default_of, positional_parameters
-from ..values.callees import bodies_of, full_arguments, receiver_of, skipped
+from ..values.callees import bodies_of, field_value, full_arguments, receiver_of, skipped
 from ..values.containers import looped, stored_in
 from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
-from ..values.static_fields import field_value
 from ..values.values import (
     NOTHING,
     Class,

@@ -18,7 +18,7 @@ from ...libraries import library_arguments
 from ...libraries.library_arguments import is_array_attribute
 from ...libraries.library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from ..fixed_point import FixedPoint
-from ..names.mentions import last_name
+from ..names.module import last_name
 from ..names.scopes import body_nodes, parameters
 from ..values.bind import argument, bind_call, positional_parameters
 from ..values.callees import (

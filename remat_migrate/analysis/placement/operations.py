@@ -19,7 +19,6 @@ from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
 from ..sites.passed_arguments import apply_functions, attributes_of, resolved
 from ..values.callees import targets_of
-from ..values.haiku_transforms import is_transformed
 from ..values.values import (
     Applied,
     Bound,
@@ -34,6 +33,7 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    is_transformed,
     layers,
     order,
     underlying,

@@ -7,20 +7,19 @@ called through a function of the project that only passes its arguments on.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
 from ...libraries.transforms import RULE_METHODS, Gradient, Loop
-from ..names.mentions import find_mentions
-from ..names.module import Module
+from ..names.module import Module, find_mentions
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..sites.forms import decorates
+from ..sites.passed_arguments import numbers
+from ..sites.site import decorates
 from ..values.api_names import with_aliases
-from ..values.application import without_partials
-from ..values.bind import argument, with_partials
+from ..values.bind import argument, with_partials, without_partials
 from ..values.callees import partial_calls
 from ..values.evaluator import Evaluator
 from ..values.values import (
@@ -36,8 +35,6 @@ from ..values.values import (
 
 # Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.
 Answer = Literal["yes", "no", "unclear"]
-# Returns the integers that an expression may be; None if others are possible.
-Numbers = Callable[[Module, ast.expr], set[int] | None]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -87,13 +84,9 @@ class LoopUse(Transformed):
 
     transform: Loop
 
-    @property
-    def compiled(self) -> Answer:
-        """Whether the compiler sees a loop, as far as literal numbers tell."""
-        return self.compiles_to_loop(_literal)
-
-    def compiles_to_loop(self, numbers: Numbers) -> Answer:
-        """Return whether the compiler sees a loop, given what its length and unrolling may be.
+    def compiles_to_loop(self, project: Project) -> Answer:
+        """Return whether the compiler sees a loop, whatever the project's calls of the function
+        around it pass for the number of iterations and the unrolling.
 
         A scan that is unrolled or has length 1 is straight-line code to the compiler.
         """
@@ -106,33 +99,25 @@ class LoopUse(Transformed):
             return "unclear"
         length = self.argument(*loop.length) if loop.length is not None else None
         if length is not None:
-            if any(number <= 1 for number in numbers(self.module, length) or ()):
+            if any(number <= 1 for number in numbers(project, self.module, length) or ()):
                 return "no"
         if loop.bounds is not None:
             places = [place for place in loop.bounds if self.args[place:]]
-            ends = [numbers(self.module, self.args[place]) for place in places]
+            ends = [numbers(project, self.module, self.args[place]) for place in places]
             if len(ends) == 2 and ends[0] and ends[1] and min(ends[1]) - max(ends[0]) <= 1:
                 return "no"
         unroll = self.argument(loop.unroll, loop.unroll_position) if loop.unroll else None
-        return "yes" if unroll is None else self._unrolled(unroll, length, numbers)
+        return "yes" if unroll is None else self._unrolled(project, unroll, length)
 
-    def _unrolled(self, unroll: ast.expr, length: ast.expr | None, numbers: Numbers) -> Answer:
+    def _unrolled(self, project: Project, unroll: ast.expr, length: ast.expr | None) -> Answer:
         if isinstance(unroll, ast.Constant) and isinstance(unroll.value, bool):
             return "no" if unroll.value else "yes"  # `True` unrolls the whole loop; `False` means 1
         if length is not None and ast.dump(unroll) == ast.dump(length):
             return "no"
-        rounds = numbers(self.module, unroll)
+        rounds = numbers(project, self.module, unroll)
         if rounds is None:
             return "unclear"
         return "yes" if all(number <= 1 for number in rounds) else "no"
-
-
-def _literal(module: Module, node: ast.expr) -> set[int] | None:
-    """Return the value of a literal integer, the only one that is known without the project."""
-    match node:
-        case ast.Constant(value=int(number)) if not isinstance(number, bool):
-            return {number}
-    return None
 
 
 def transforms_in(project: Project, module: Module) -> Mapping[ast.expr, LoopUse | Derivative]:
@@ -281,7 +266,4 @@ def _takes_rule(project: Project, module: Module, decorator: ast.expr) -> bool:
             attr in RULE_METHODS
         ):
             return True
-    return any(
-        isinstance(value, External) and value.name.endswith(".custom_gradient")
-        for value in project.values(module, decorator)
-    )
+    return any(name.endswith(".custom_gradient") for name in project.qualified(module, decorator))

@@ -1,17 +1,18 @@
-"""The sites of a module, and of a project."""
+"""The sites of a module, and of a project, and whether each certainly applies a checkpoint."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ...libraries.apis import Api
-from ..names.module import Module, once
-from ..names.scopes import Definition
+from ..fixed_point import FixedPoint
+from ..names.module import Module, Place, once
+from ..names.scopes import Binding, Definition
 from ..project import Project
 from ..values.api_names import interesting_names
-from ..values.application import api_of, argument_calls, subject_of
+from ..values.bind import api_of, argument_calls, subject_of
 from ..values.containers import is_changed
 from ..values.evaluator import Evaluator
 from ..values.values import (
@@ -21,14 +22,15 @@ from ..values.values import (
     Constant,
     Container,
     Function,
+    Parameter,
     Partial,
     Value,
     Values,
     layers,
 )
-from .certainty import Certainty
-from .forms import decorates, form_of
-from .site import Option, Site, own_call
+from .calls import passed_for
+from .site import Option, Site, decorates, form_of, own_call
+from .subclasses import overrides_of
 
 
 def find_sites(project: Project, module: Module) -> list[Site]:
@@ -275,3 +277,80 @@ def wrapped_by(project: Project, site: Site) -> Values:
             if isinstance(layer, Applied) and layer.node is site.application:
                 found = layer.target or found
     return frozenset((found,))
+
+
+class Certainty:
+    """Tells whether expressions denote Apis; in a cycle, what nothing contradicts is certain."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._answers = FixedPoint[Parameter | Place, bool](self._answer, True)
+
+    def is_api(self, module: Module, node: ast.expr) -> bool:
+        """Return whether an expression denotes an Api, or a partial of one, on every path."""
+        return self._answers.answer((module, node))
+
+    def _answer(self, asked: Parameter | Place) -> bool:
+        return self._is_passed(asked) if isinstance(asked, Parameter) else self._is_api(*asked)
+
+    def _is_api(self, module: Module, node: ast.expr) -> bool:
+        if isinstance(node, ast.Attribute):
+            values = overrides_of(self._project).callees(module, node).values
+        else:
+            values = self._project.values(module, node)
+            if Constant(None) in values:
+                values -= {Constant(None)}  # `remat` is None where it is not called
+        bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
+        bound = [values]
+        bound += [
+            self._project.evaluator.binding(module, binding)
+            for binding in bindings
+            if _assigned(binding) is None
+        ]
+        return all(map(self._are_apis, bound)) and all(
+            isinstance(part, ast.Constant) or self.is_api(owner, part)
+            for owner, part in self._parts(module, node)
+        )
+
+    def _parts(self, module: Module, node: ast.expr) -> Iterator[Place]:
+        """Yield the expressions of which an expression is one: each must denote an Api."""
+        match node:
+            case ast.IfExp(body=one, orelse=other):
+                yield from ((module, one), (module, other))
+            case ast.BoolOp(values=operands):
+                yield from ((module, operand) for operand in operands)
+            case ast.Name():
+                assigned = map(_assigned, module.reaching(node))
+                yield from ((module, value) for value in assigned if value is not None)
+            case ast.Call() if self._project.evaluator.is_partial(module, node):
+                yield from ((module, arg) for arg in node.args[:1])
+            case ast.Call(func=inner) | ast.Subscript(value=inner):
+                # Options alone may be passed to an Api. What else is called, or looked up in a
+                # table, is none.
+                yield module, inner
+
+    def _are_apis(self, values: Iterable[Value]) -> bool:
+        """Return whether there are values, and each is an Api or a parameter that is always one."""
+        values = tuple(values)
+        return bool(values) and all(
+            self._answers.answer(value)
+            if isinstance(value, Parameter)
+            else api_of(self._project.apis, value) is not None
+            for value in values
+        )
+
+    def _is_passed(self, parameter: Parameter) -> bool:
+        """Return whether every call passes an Api for a parameter, and all calls are known."""
+        passed = passed_for(self._project, parameter)
+        if passed.unknown is not None or passed.definitions:
+            return False
+        if passed.defaulted and passed.default is None:
+            return False
+        places = [*passed.places, *([passed.default] if passed.default is not None else [])]
+        called = bool(passed.places) or passed.defaulted
+        return called and all(self.is_api(module, node) for module, node in places)
+
+
+def _assigned(binding: Binding) -> ast.expr | None:
+    """Return the expression that a binding assigns as a whole."""
+    return binding.value if binding.kind == "assign" and not binding.path else None

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
-from ..names.mentions import last_name
-from ..names.module import Module
+from ..names.module import Module, last_name
 from ..names.scopes import parameters
 from ..project import Project
 from ..values.evaluator import Evaluator, annotated_values, class_chain, project_bases
-from ..values.haiku_transforms import APPLY
 from ..values.values import (
+    APPLY,
     Applied,
     Bound,
     Class,

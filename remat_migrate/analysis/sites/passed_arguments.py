@@ -9,7 +9,7 @@ from ..names.module import Module, Place
 from ..names.scopes import Definition, FunctionNode
 from ..project import Project
 from ..values.callees import targets_of
-from ..values.classes import class_annotations, self_assignments
+from ..values.declarations import class_annotations, self_assignments
 from ..values.evaluator import declarations_of
 from ..values.values import (
     Class,

@@ -15,9 +15,15 @@ from ..project import Project
 from ..sites.calls import passed_for
 from ..values.bind import default_of, positional_parameters
 from ..values.callees import bodies_of, targets_of
-from ..values.classes import class_annotations, self_assignments
 from ..values.containers import looped
-from ..values.declarations import Kind, annotation_kind, default_kind, join
+from ..values.declarations import (
+    Kind,
+    annotation_kind,
+    class_annotations,
+    default_kind,
+    join,
+    self_assignments,
+)
 from ..values.evaluator import project_bases, returned_expressions
 from ..values.values import (
     Bound,

@@ -19,8 +19,7 @@ from ...libraries.library_arguments import (
     TRACED_MODULES,
 )
 from ...libraries.library_needs import is_array_method
-from ..names.mentions import last_name, reads_of
-from ..names.module import Module
+from ..names.module import Module, last_name, reads_of
 from ..names.scopes import parameters
 from ..needs.dependence import Key
 from ..needs.need import IDENTITY, MATCH, Need
@@ -29,14 +28,21 @@ from ..project import Project
 from ..sites.calls import Call, Uses
 from ..sites.subclasses import overrides_of
 from ..values.bind import Arguments, bind_call, default_of, positional_parameters
-from ..values.callees import Target, full_arguments, is_frozen, is_pytree, receiver_of, skipped
-from ..values.classes import is_decorated
+from ..values.callees import (
+    Target,
+    full_arguments,
+    is_declared_static,
+    is_frozen,
+    is_pytree,
+    is_static_field,
+    receiver_of,
+    skipped,
+)
 from ..values.containers import elements
 from ..values.contents import contents_of
-from ..values.declarations import Kind, annotation_kind, default_kind, join
+from ..values.declarations import Kind, annotation_kind, default_kind, is_decorated, join
 from ..values.evaluator import annotated_values, project_bases, returned_expressions
 from ..values.overrides import Overrides
-from ..values.static_fields import is_declared_static, is_static_field
 from ..values.values import (
     NOTHING,
     Bound,

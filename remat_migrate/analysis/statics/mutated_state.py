@@ -18,8 +18,7 @@ from pathlib import Path
 from types import NoneType
 
 from ...libraries.apis import KNOWN_PACKAGES
-from ..names.mentions import find_mentions, last_name, reads_of
-from ..names.module import Module, Place, once
+from ..names.module import Module, Place, find_mentions, last_name, once, reads_of
 from ..names.scopes import Binding, FunctionNode, Scope, body_nodes, own_nodes
 from ..needs.dependence_analysis import runs_at_compile_time
 from ..needs.need import ORDER

@@ -12,8 +12,7 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
-from ..names.mentions import find_mentions, last_name
-from ..names.module import Module
+from ..names.module import Module, find_mentions, last_name
 from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
 from ..sites.framework_modules import (

@@ -6,8 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from ..names.mentions import last_name
-from ..names.module import Module, once
+from ..names.module import Module, last_name, once
 from ..names.scopes import parameters
 from .bind import default_of
 from .evaluator import Evaluator

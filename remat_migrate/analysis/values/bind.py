@@ -1,12 +1,17 @@
-"""The binding of a call's arguments to parameters, as Python does it."""
+"""The binding of arguments, as Python does it: of a call to parameters, and of the calls and
+partials that apply an Api to its subject and options.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ...libraries.apis import Api, ApiTable
+from ..names.module import Module, Place
 from ..names.scopes import FunctionNode
+from .values import External, Partial, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,4 +131,55 @@ def default_of(function: FunctionNode, parameter: ast.arg) -> ast.expr | None:
         return a.defaults[index] if index >= 0 else None
     if parameter in a.kwonlyargs:
         return a.kw_defaults[a.kwonlyargs.index(parameter)]
+    return None
+
+
+def api_of(apis: ApiTable, callee: Value) -> Api | None:
+    """Return the Api that calling a value applies, looking through `functools.partial`."""
+    callee = without_partials(callee)
+    return apis.find(callee.name) if isinstance(callee, External) else None
+
+
+def without_partials(value: Value) -> Value:
+    """Return what a `functools.partial` calls in the end; other values unchanged."""
+    while isinstance(value, Partial):
+        value = value.func
+    return value
+
+
+def argument_calls(
+    callee: Value, module: Module, node: ast.Call | None
+) -> Iterator[tuple[Module, ast.Call, list[ast.expr]]]:
+    """Yield the calls that supply arguments, innermost partial first, with their positional
+    arguments.
+    """
+    chain: list[tuple[Module, ast.Call, list[ast.expr]]] = []
+    if node is not None:
+        chain.append((module, node, list(node.args)))
+    while isinstance(callee, Partial):
+        # A factory called without a subject (`nnx.remat(prevent_cse=False)`) is also a Partial,
+        # created by a call of the Api itself: all its arguments are options.
+        args = callee.call.args[1:] if callee.by_functools else callee.call.args
+        chain.append((callee.module, callee.call, list(args)))
+        callee = callee.func
+    yield from reversed(chain)
+
+
+def subject_of(
+    apis: ApiTable, callee: Value, module: Module, node: ast.Call | None
+) -> Place | None:
+    """Return the function or class that an application wraps; None if it passes none."""
+    api = api_of(apis, callee)
+    if api is None:
+        return None
+    index = api.subject_index
+    for owner, call, args in argument_calls(callee, module, node):
+        if any(isinstance(arg, ast.Starred) for arg in args[: index + 1]):
+            return None
+        if index < len(args):
+            return owner, args[index]
+        index -= len(args)
+        for keyword in call.keywords:
+            if keyword.arg == api.subject:
+                return owner, keyword.value
     return None

@@ -1,4 +1,6 @@
-"""The function that calling a value runs in the end, and the arguments bound already."""
+"""The function that calling a value runs in the end, the arguments bound already, and what the
+fields of new objects are.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...libraries.apis import TRACED_BODIES
-from ..names.module import Module, once
-from .bind import with_partials
-from .evaluator import Evaluator, class_chain
-from .haiku_transforms import APPLY, leading_arguments
+from ..names.module import Module, last_name, once
+from .bind import bind_call, with_partials
+from .declarations import self_assignments
+from .evaluator import Evaluator, class_chain, project_bases
 from .values import (
+    APPLY,
     Applied,
     Bound,
     Class,
@@ -22,6 +25,7 @@ from .values import (
     Value,
     Wrapped,
     layers,
+    leading_arguments,
 )
 
 
@@ -185,3 +189,78 @@ def partial_calls(value: Value | None) -> Iterator[ast.Call]:
 def full_arguments(value: Value | None, node: ast.Call) -> tuple[list[ast.expr], list[ast.keyword]]:
     """Return the arguments of a call together with those of partials on the way."""
     return with_partials(node.args, node.keywords, partial_calls(value))
+
+
+# `equinox.field(static=True)`, `flax.struct.field(pytree_node=False)`, and the metadata of a
+# dataclass field that `jax.tree_util.register_dataclass` reads.
+_STATIC = frozenset({("static", True), ("pytree_node", False)})
+
+
+def field_value(
+    evaluator: Evaluator, cls: Class, call: ast.Call, key: str | int
+) -> ast.expr | None:
+    """Return what a call of a class gives a field, or the field's default; None if that is not
+    clear.
+    """
+    fields: dict[str, ast.expr | None] = {}
+    for owner in project_bases(evaluator, cls):
+        for method in owner.node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                assigned = self_assignments(owner.node).get(str(key), ())
+                bound = bind_call(method, call.args, call.keywords, 1)
+                if bound.unclear or len(assigned) != 1 or not isinstance(assigned[0], ast.Name):
+                    return None
+                return bound.by_name.get(assigned[0].id)
+        fields = {**_declared(owner.node), **fields}
+    names = list(fields)
+    name = names[key] if isinstance(key, int) and 0 <= key < len(names) else str(key)
+    spread = any(isinstance(arg, ast.Starred) for arg in call.args)
+    if name not in fields or spread or any(k.arg is None for k in call.keywords):
+        return None
+    given = dict(zip(names, call.args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+    return given.get(name, fields[name])
+
+
+def _declared(cls: ast.ClassDef) -> dict[str, ast.expr | None]:
+    """Return the fields in a class body, with their defaults."""
+    found: dict[str, ast.expr | None] = {}
+    for statement in cls.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Call(keywords=keywords)):
+                found[name] = next((k.value for k in keywords if k.arg == "default"), None)
+            case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                found[name] = value
+    return found
+
+
+def is_static_field(evaluator: Evaluator, cls: Class, name: str) -> bool:
+    """Return whether a field of a pytree is declared as one that JAX does not trace."""
+    return is_pytree(evaluator, cls) and any(
+        is_declared_static(statement)
+        for owner in project_bases(evaluator, cls)
+        for statement in owner.node.body
+        if isinstance(statement, ast.AnnAssign) and last_name(statement.target) == name
+    )
+
+
+def is_declared_static(field: ast.AnnAssign) -> bool:
+    """Return whether a field is declared static."""
+    if not isinstance(field.value, ast.Call):
+        return False
+    return any(
+        (key, value.value) in _STATIC
+        for part in ast.walk(field.value)
+        for key, value in _pairs(part)
+        if isinstance(value, ast.Constant)
+    )
+
+
+def _pairs(node: ast.AST) -> Iterator[tuple[object, ast.expr]]:
+    match node:
+        case ast.keyword(arg=str(key), value=value):
+            yield key, value
+        case ast.Dict():
+            for name, value in zip(node.keys, node.values, strict=True):
+                if isinstance(name, ast.Constant):
+                    yield name.value, value

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from ..names.mentions import find_mentions, last_name
-from ..names.module import Module, Place
+from ..names.module import Module, Place, find_mentions, last_name
 from ..names.scopes import Binding
 from .values import Container, alternatives
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ..fixed_point import FixedPoint
-from ..names.mentions import last_name
-from ..names.module import Module
+from ..names.module import Module, last_name
 from ..names.scopes import Binding, FunctionNode
 from .containers import Looped, looped
 from .evaluator import Evaluator

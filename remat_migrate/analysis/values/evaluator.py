@@ -27,15 +27,13 @@ from ...libraries.apis import (
 )
 from ...libraries.transforms import TransformTable
 from ..fixed_point import FixedPoint
-from ..names.mentions import last_name
-from ..names.module import Module
+from ..names.module import Module, last_name
 from ..names.scopes import Binding, FunctionNode, parameters
-from .application import api_of, subject_of
-from .bind import bind_call, default_of, first_parameter
-from .classes import class_annotations, is_decorated, self_assignments
+from .bind import api_of, bind_call, default_of, first_parameter, subject_of
 from .containers import any_item, elements, items, keys, literal_index, looked_up, looped
-from .haiku_transforms import APPLY, makes_pair, transformed, unpacked
+from .declarations import class_annotations, is_decorated, self_assignments
 from .values import (
+    APPLY,
     NOTHING,
     Applied,
     Bound,
@@ -55,9 +53,12 @@ from .values import (
     alternatives,
     around,
     layers,
+    makes_pair,
     order,
+    transformed,
     underlying,
     union,
+    unpacked,
 )
 
 # What a function returns, the resolution order of a class, the definition behind an external name,

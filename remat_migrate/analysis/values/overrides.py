@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ..names.module import Module
 from .callees import class_of
-from .classes import is_decorated
+from .declarations import is_decorated
 from .evaluator import Evaluator, attribute_in, class_chain
 from .values import (
     NOTHING,

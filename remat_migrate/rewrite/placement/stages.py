@@ -16,10 +16,8 @@ from dataclasses import dataclass
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, own_nodes
-from ...analysis.placement.nested_checkpoints import only_checkpoint
 from ...analysis.placement.operations import Operation, Operations
-from ...analysis.placement.stages import python_loop
-from ...analysis.placement.whole_and_last import wraps_policy
+from ...analysis.placement.stages import only_checkpoint, python_loop, wraps_policy
 from ...analysis.sites.site import Site
 from ...analysis.values.callees import bodies_of, targets_of
 from ...analysis.values.values import Applied, Class, External, Function, Value, layers, underlying

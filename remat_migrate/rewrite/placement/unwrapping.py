@@ -14,9 +14,8 @@ from collections.abc import Collection
 
 from ...analysis import Module, Project
 from ...analysis.sites.find_sites import sites_with
-from ...analysis.sites.forms import decorates
 from ...analysis.sites.references import is_used_elsewhere
-from ...analysis.sites.site import Option, Site
+from ...analysis.sites.site import Option, Site, decorates
 from ...codemod.changes import Change, Code, Keep, Remove, Replace, SetArgument
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import kept_names
