@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import pytest
 
-from remat_migrate.analysis.needs.need import Need
+from remat_migrate.analysis.needs.needs import Need
 from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.analysis.statics.arguments import project_needs
 from remat_migrate.analysis.statics.static_options import known_targets

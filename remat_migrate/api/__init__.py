@@ -10,7 +10,7 @@ from ..analysis.project import Project
 from ..analysis.sites.calls import uses_of
 from ..analysis.sites.find_sites import sites_in
 from ..analysis.sites.site import Site
-from ..analysis.statics.static_arguments import find_statics
+from ..analysis.statics.required_arguments import find_statics
 from ..rule import Confidence, Example, Fails, Finding, Fix, Related, Rule, Safety, Severity
 
 __all__ = [

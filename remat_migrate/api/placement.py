@@ -22,4 +22,4 @@ from ..analysis.placement.stages import (
     wraps_policy,
 )
 from ..analysis.placement.transforms import LoopUse
-from ..analysis.sites.passed_arguments import constants, numbers
+from ..analysis.sites.calls import constants, numbers

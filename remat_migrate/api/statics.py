@@ -1,7 +1,7 @@
 """Which arguments are, or must be, static, and what needs their values at trace time."""
 
-from ..analysis.needs.need import Need
-from ..analysis.statics.required_arguments import result_obstacle
+from ..analysis.needs.needs import Need
+from ..analysis.statics.required_arguments import lost_indices, result_obstacle
 from ..analysis.statics.static_options import (
     Indices,
     Misplaced,
@@ -19,5 +19,4 @@ from ..analysis.statics.static_options import (
     traced_needs,
     traced_results,
 )
-from ..analysis.statics.statics import lost_indices
 from ..analysis.statics.wrong_wrappers import Fault, wrong_wrapper

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..analysis import Module, Project
 from ..analysis.sites.references import reference_to
-from ..analysis.statics.argument_kinds import argument_kind
+from ..analysis.statics.arguments import argument_kind
 from ..analysis.values.bind import argument
 from ..analysis.values.values import External, Function, Instance, Wrapped
 from ..codemod import changes as codemod

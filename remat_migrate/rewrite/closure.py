@@ -30,12 +30,12 @@ from dataclasses import replace
 from ..analysis import Module, Project
 from ..analysis.names.module import find_mentions
 from ..analysis.names.scopes import FunctionNode, Scope, own_nodes, parameters
-from ..analysis.sites.passed_arguments import resolved
+from ..analysis.sites.calls import resolved
 from ..analysis.sites.references import reference_to
 from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later, is_repeated
+from ..analysis.statics.required_arguments import Required, Statics
 from ..analysis.statics.static_options import static_site
-from ..analysis.statics.statics import Required, Statics
 from ..analysis.statics.wrong_wrappers import use_of_module
 from ..analysis.values.bind import default_of
 from ..analysis.values.values import Partial, underlying, union

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable
 
 from ..analysis import Module, Project
-from ..analysis.needs.need import MATCH, Need
+from ..analysis.needs.needs import MATCH, Need
 from ..analysis.sites.references import reference_to
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
 from .free_names import free_name, words_in

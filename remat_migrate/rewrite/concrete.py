@@ -11,9 +11,8 @@ from ..analysis.names.scopes import parameters
 from ..analysis.sites.find_sites import sites_of
 from ..analysis.sites.options import ConcreteUse
 from ..analysis.sites.site import Option, Site
-from ..analysis.statics.static_arguments import find_statics
+from ..analysis.statics.required_arguments import Statics, find_statics, static_indices
 from ..analysis.statics.static_options import tracing_layer
-from ..analysis.statics.statics import Statics, static_indices
 from ..analysis.values.bind import default_of, positional_parameters
 from ..analysis.values.values import Function
 from ..codemod.changes import ArrangeArguments, Change, Code, Replace, SetArgument

@@ -6,7 +6,7 @@ import pytest
 from support import analysed
 
 from remat_migrate.analysis.sites.find_sites import sites_of
-from remat_migrate.analysis.statics.static_arguments import find_statics
+from remat_migrate.analysis.statics.required_arguments import find_statics
 
 HEAD = """\
 import functools

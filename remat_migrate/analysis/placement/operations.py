@@ -17,7 +17,7 @@ from ...libraries.apis import TRACED_BODIES
 from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
-from ..sites.passed_arguments import apply_functions, attributes_of, resolved
+from ..sites.calls import apply_functions, attributes_of, resolved
 from ..values.callees import targets_of
 from ..values.values import (
     Applied,

@@ -16,7 +16,7 @@ from ...libraries.transforms import RULE_METHODS, Gradient, Loop
 from ..names.module import Module, find_mentions
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..sites.passed_arguments import numbers
+from ..sites.calls import numbers
 from ..sites.site import decorates
 from ..values.api_names import with_aliases
 from ..values.bind import argument, with_partials, without_partials

@@ -169,12 +169,9 @@ def _constants(project: Project, module: Module, node: Origin | None) -> Strings
     values = project.values(module, node)
     is_fixed = True
     if isinstance(node, ast.Attribute | ast.Subscript):
+        # A field of an instance can be assigned anywhere.
         owners = project.values(module, node.value)
-        if owners and all(isinstance(owner, Constant) for owner in owners):
-            values = owners  # the value of a member of an enumeration
-        else:
-            # A field of an instance can be assigned anywhere.
-            is_fixed = all(isinstance(v, Class | ModuleValue) for v in owners)
+        is_fixed = all(isinstance(v, Class | ModuleValue) for v in owners)
     constants = [v.value for v in values if isinstance(v, Constant)]
     known = frozenset(str(v) for v in constants if isinstance(v, str | int | float))
     is_open = not values or len(constants) < len(values) or not is_fixed

@@ -2,20 +2,22 @@
 
 A question is answered by a search for the expressions that may denote the function (`NameSearch`),
 each of which is then inspected (`_Search`): it is a call of it, hands it on to a parameter, or lets
-it escape. `uses_of` and `passed_for` remember their answers.
+it escape. `uses_of` and `passed_for` remember their answers. What a parameter may be follows from
+what the calls pass for it.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ...prefilter.words import places_of
+from ..names.expected_failures import in_test
 from ..names.module import Module, Place, find_mentions, last_name, once
 from ..names.scopes import Definition, FunctionNode, parameters
 from ..needs.static_layers import gradient_places
@@ -30,9 +32,17 @@ from ..values.bind import (
     positional_parameters,
     with_partials,
 )
-from ..values.callees import applied_module, class_of, partial_calls, targets_of
+from ..values.callees import Overrides, applied_module, class_of, partial_calls, targets_of
 from ..values.containers import elements
-from ..values.evaluator import Evaluator, class_attribute, class_chain, project_bases, returned
+from ..values.declarations import class_annotations, self_assignments
+from ..values.evaluator import (
+    Evaluator,
+    class_attribute,
+    class_chain,
+    declarations_of,
+    project_bases,
+    returned,
+)
 from ..values.values import (
     APPLY,
     Applied,
@@ -53,9 +63,80 @@ from ..values.values import (
     is_transformed,
     layers,
     underlying,
+    union,
 )
 from .site import Site
-from .subclasses import classes_with_bases, overrides_of
+
+
+def overrides_of(project: Project) -> Overrides:
+    """Return what method calls may run, including subclasses in all files of the project."""
+    return project.once(_overrides)
+
+
+def _overrides(project: Project) -> Overrides:
+    return Overrides(project.evaluator, Subclasses(project).of)
+
+
+class Subclasses:
+    """Finds the subclasses of each class once.
+
+    Only files that mention the class, a subclass, or an alias of one are read.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[ast.ClassDef, tuple[Class, ...]] = {}
+
+    def of(self, cls: Class) -> tuple[Class, ...]:
+        """Return the direct and indirect subclasses of a class, by file and place."""
+        if cls.node not in self._known:
+            self._known[cls.node] = ()
+            found = sorted(self._find(cls), key=lambda sub: sub.module.position(sub.node))
+            self._known[cls.node] = tuple(found)
+        return self._known[cls.node]
+
+    def _find(self, cls: Class) -> set[Class]:
+        found, evaluator = set[Class](), self._project.evaluator
+        words, before = {cls.node.name}, set[str]()
+        searched: dict[Module, None] = {cls.module: None}
+        is_local = cls.module.enclosing_function(cls.node) is not None
+        while words != before:
+            before = set(words)
+            if not is_local:
+                searched |= dict.fromkeys(self._project.mentioning(sorted(words)))
+            for module in searched:
+                own = [
+                    sub
+                    for sub in classes_with_bases(module)
+                    if any(base.node is cls.node for base in project_bases(evaluator, sub)[1:])
+                ]
+                found.update(own)
+                words.update(c.node.name for c in own)
+                words.update(_other_names(module, before))
+        return found
+
+
+@once
+def classes_with_bases(module: Module) -> list[Class]:
+    """Return the classes of a module that inherit from others."""
+    nodes = (node for node in module.nodes if isinstance(node, ast.ClassDef) and node.bases)
+    return [Class(module, node) for node in nodes]
+
+
+def _other_names(module: Module, words: Set[str]) -> Iterator[str]:
+    """Yield aliases that a module gives to one of some names: `import A as B`, `B = lib.A`."""
+    for statement in module.tree.body:
+        match statement:
+            case ast.ImportFrom(names=names):
+                for alias in names:
+                    if alias.name in words and alias.asname is not None:
+                        yield alias.asname
+            case ast.Assign(value=value, targets=targets):
+                # `B = nn.remat(A)` is also a class; `b = A(...)` is not.
+                parts = value.args if isinstance(value, ast.Call) else [value]
+                if any(getattr(p, "id", getattr(p, "attr", None)) in words for p in parts):
+                    yield from (t.id for t in targets if isinstance(t, ast.Name))
+
 
 _EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 # Displays and comprehensions hold their parts; a string and the result of a test do not.
@@ -1069,19 +1150,6 @@ class _Search:
         if isinstance(parent, ast.ClassDef) and node in parent.bases:
             self._escape(module, node, f"`{parent.name}` inherits from it")
 
-    def _container_passed(self, module: Module, container: ast.expr, call: ast.Call) -> None:
-        """Note an escape where a container that holds it is an argument of a call."""
-        callees = self.evaluator.values(module, call.func)
-        for callee in callees:
-            receiver, reason = self._receiver(callee)
-            if receiver is not None or not isinstance(callee, External):
-                self._escape(module, container, "a container that holds it is passed on")
-            elif reason and not self._holds(module, call):
-                if callee.name not in _SAME_PARTS or not is_looped_over(module, call):
-                    self._escape(module, container, reason)
-        if not callees and not self._is_added(module, container, call):
-            self._escape(module, container, _UNSEEN_CODE)
-
     def _is_added(self, module: Module, value: ast.expr, call: ast.Call) -> bool:
         """Return whether a call adds a value to a container whose elements are known."""
         return isinstance(call.func, ast.Attribute) and any(
@@ -1142,25 +1210,28 @@ class _Search:
         if isinstance(node, ast.Name) and self._is_instance(module, node):
             if all(b.kind == "parameter" for b in module.reaching(node)):
                 return  # `self`, passed on by a method
-        if not self._matches(module, node):
-            self._container_passed(module, node, call)
-            return
+        is_held = not self._matches(module, node)  # in a container
         callees = self.evaluator.values(module, call.func)
-        if External("functools.partial") in callees and call.args:
+        if External("functools.partial") in callees and call.args and not is_held:
             if node is call.args[0]:
                 return
             callees = self.evaluator.values(module, call.args[0])
             call = ast.copy_location(ast.Call(call.args[0], call.args[1:], call.keywords), call)
-        if not callees:
-            if not self._is_added(module, node, call):
-                self._escape_with_arguments(module, node, _UNSEEN_CODE)
-            return
+        if not callees and not self._is_added(module, node, call):
+            self._escape_with_arguments(module, node, _UNSEEN_CODE)
         for callee in callees:
             receiver, reason = self._receiver(callee)
-            if receiver is not None:
+            if is_held and (receiver is not None or not isinstance(callee, External)):
+                self._escape(module, node, "a container that holds it is passed on")
+            elif receiver is not None:
                 self._passed_to(receiver, call, node, keyword, module)
-            elif reason:
+            elif reason and not (is_held and self._keeps_parts(module, callee, call)):
                 self._escape_with_arguments(module, node, reason)
+
+    def _keeps_parts(self, module: Module, callee: Value, call: ast.Call) -> bool:
+        """Return whether what a call returns holds what its argument holds, where that is seen."""
+        is_same = isinstance(callee, External) and callee.name in _SAME_PARTS
+        return self._holds(module, call) or (is_same and is_looped_over(module, call))
 
     def _receiver(self, callee: Value) -> tuple[Value | None, str]:
         """Return the function whose parameter gets what a call passes, or why that escapes;
@@ -1286,3 +1357,152 @@ class _Search:
 
     def _escape(self, module: Module, node: ast.expr | FunctionNode, reason: str) -> None:
         self.uses.escapes.append(Escape(module, node, reason))
+
+
+# How many calls a value is followed back through.
+_MOST_CALLS = 4
+# A parameter that more calls pass may be anything.
+_MOST_PLACES = 16
+
+
+def resolved(project: Project, value: Value) -> Values:
+    """Return a value; for a parameter, what callers pass."""
+    return project.once(_resolved, value, 0)
+
+
+def _resolved(project: Project, value: Value, depth: int) -> Values:
+    own = frozenset((value,))
+    if not isinstance(value, Parameter) or depth > _MOST_CALLS:
+        return own
+    places = passed_for(project, value, loaded=True).places
+    passed = [project.values(*place) for place in (places if len(places) <= _MOST_PLACES else ())]
+    return union(project.once(_resolved, each, depth + 1) for each in union(passed)) or own
+
+
+def numbers(project: Project, module: Module, node: ast.expr | None) -> set[int] | None:
+    """Return the integers that an expression may be, as `constants` does."""
+    values = [constant.value for constant in constants(project, module, node) or ()]
+    found = {v for v in values if isinstance(v, int) and not isinstance(v, bool)}
+    return found if values and len(found) == len(values) else None
+
+
+def constants(
+    project: Project, module: Module, node: ast.expr | None, depth: int = 0
+) -> set[Constant] | None:
+    """Return the constants that an expression may be in this project; None if more is possible."""
+    places: list[Place] | None = None
+    match node:
+        case ast.Constant(value=value):
+            return {Constant(value)}
+        case _ if node is None or depth > _MOST_CALLS or module.parent(node) is None:
+            return None  # without a parent, it is of another module, through a partial
+        case ast.IfExp(body=one, orelse=other):
+            places = [(module, one), (module, other)]
+        case ast.Name():
+            places = _named_places(project, module, node)
+        case ast.Attribute():
+            places = _stored_places(project, module, node)
+    found = [constants(project, *place, depth + 1) for place in places or ()]
+    known = [one for one in found if one is not None]
+    return set().union(*known) if found and len(known) == len(found) else None
+
+
+def _named_places(project: Project, module: Module, node: ast.Name) -> list[Place] | None:
+    found: list[Place] = []
+    for binding in module.reaching(node):
+        if binding.kind == "assign" and binding.value is not None and not binding.path:
+            found.append((module, binding.value))
+        elif binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+            function = binding.scope.node
+            assert isinstance(function, FunctionNode)
+            passed = passed_for(project, Parameter(module, function, binding.name), loaded=True)
+            if passed.unclear:
+                return None
+            outside_tests = [place for place in passed.places if not in_test(*place)]
+            found += outside_tests
+            if passed.default is not None and (passed.defaulted or not outside_tests):
+                found.append(passed.default)
+        else:
+            return None
+    return found
+
+
+def _stored_places(project: Project, module: Module, node: ast.Attribute) -> list[Place] | None:
+    """Return what the methods of a class assign to an attribute of its instances."""
+    found: list[Place] = []
+    for value in project.values(module, node.value):
+        if not isinstance(value, Instance) or not isinstance(value.cls, Class):
+            return None
+        stored = self_assignments(value.cls.node).get(node.attr, ())
+        if not stored or node.attr in class_annotations(value.cls.node):
+            return None
+        found += ((value.cls.module, expression) for expression in stored)
+    return found
+
+
+def attributes_of(project: Project, module: Module, node: ast.Attribute) -> Values:
+    """Return what an attribute denotes, of a parameter by what callers pass."""
+    owners = union(resolved(project, value) for value in project.values(module, node.value))
+    return union(project.evaluator.attribute(owner, node.attr) for owner in owners)
+
+
+def apply_functions(project: Project) -> Values:
+    """Return what a project passes for `apply_fn=`; nothing if that is not always known."""
+    found: set[Value] = set()
+    for module in project.mentioning(["apply_fn"]):
+        for node in module.nodes:
+            if not isinstance(node, ast.keyword) or node.arg != "apply_fn":
+                continue
+            values = project.values(module, node.value)
+            if not values and isinstance(node.value, ast.Attribute):
+                # `model.apply` of a parameter
+                values = attributes_of(project, module, node.value)
+            if not values:
+                return frozenset()
+            found |= values
+    return frozenset(found)
+
+
+def candidates(
+    project: Project, module: Module, node: ast.expr
+) -> tuple[list[Value], tuple[Module, ast.expr | FunctionNode] | None]:
+    """Return the functions and classes that `node` may hold, and a place that passes something
+    unknown.
+
+    A decorator factory checkpoints what it decorates, a registry what is registered: parameters
+    stand for what callers pass, everywhere in the project. If there are no values, nothing in the
+    project passes any.
+    """
+    found: dict[Value, None] = {}
+    unknown: list[tuple[Module, ast.expr | FunctionNode]] = []
+    seen: set[Parameter] = set()
+    waiting: list[Place] = [(module, node)]
+    while waiting:
+        place = waiting.pop(0)
+        values = project.values(*place)
+        if not values or is_field(project, *place):
+            unknown.append(place)
+        for value in values:
+            if isinstance(value, Parameter) and value not in seen:
+                seen.add(value)
+                passed = passed_for(project, value)
+                waiting += passed.places
+                found |= {_defined_by(*definition): None for definition in passed.definitions}
+                if passed.unknown is not None:
+                    unknown.append(passed.unknown)
+                elif not passed.places and not passed.definitions:
+                    unknown.append(place)
+            elif any(targets_of(project.evaluator, value)):
+                found[value] = None
+            elif not isinstance(value, Parameter) and value != Constant(None):
+                unknown.append(place)  # None is the default of an optional argument
+    return list(found), next(iter(unknown), None)
+
+
+def is_field(project: Project, module: Module, node: ast.expr) -> bool:
+    """Return whether an expression is a field of an object, set by callers: `self.block_cls`."""
+    return any(True for _ in declarations_of(project.evaluator, module, node))
+
+
+def _defined_by(module: Module, node: Definition) -> Value:
+    return Class(module, node) if isinstance(node, ast.ClassDef) else Function(module, node)

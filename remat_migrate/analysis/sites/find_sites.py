@@ -28,9 +28,8 @@ from ..values.values import (
     Values,
     layers,
 )
-from .calls import passed_for
+from .calls import overrides_of, passed_for
 from .site import Option, Site, decorates, form_of, own_call
-from .subclasses import overrides_of
 
 
 def find_sites(project: Project, module: Module) -> list[Site]:

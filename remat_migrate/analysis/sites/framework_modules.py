@@ -35,7 +35,7 @@ from ..values.values import (
     alternatives,
     underlying,
 )
-from .passed_arguments import is_field
+from .calls import is_field
 
 Form = Literal["class", "instance", "method"]
 

@@ -21,8 +21,7 @@ from ..names.scopes import FunctionNode, parameters
 from ..project import Project
 from ..values.bind import api_of, argument_calls, bind_call, default_of, positional_parameters
 from ..values.evaluator import Evaluator, class_chain
-from ..values.values import Class, Constant, External, Function, Instance, Partial, Value, layers
-from .calls import uses_of
+from ..values.values import Class, External, Function, Instance, Partial, Value, layers
 from .find_sites import options_in, sites_in, sites_of, sites_with
 from .site import Option, Site, own_call
 
@@ -155,38 +154,19 @@ def note_passed_apis(module: Module, reference: ast.expr, evaluator: Evaluator) 
 
 def passed_options(
     project: Project, option: Forwarded
-) -> tuple[list[Option], tuple[Module, ast.expr | FunctionNode] | None]:
-    """Return what callers pass for a parameter, and a use of the function that hides callers."""
-    name, function = option.parameter.arg, option.function
-    qualified = option.module.qualified_name(function)
-    passed: list[Option] = []
-    hiding: list[tuple[Module, ast.expr | FunctionNode]] = []
-    values: list[tuple[Module, ast.expr | FunctionNode]]
-    if project.apis.find(qualified) is not None:  # its calls are sites
-        sites = [site for site in sites_of(project) if site.api == qualified]
-        unused = [s for s in sites if s.application is None and s.form != "partial"]
-        values = [(site.module, site.reference) for site in unused]
-        passed += (site.arguments[name] for site in sites if name in site.arguments)
-    else:
-        uses = uses_of(project, Function(option.module, function))
-        values = [(escape.module, escape.node) for escape in uses.unseen]
-        for call in uses.passing:
-            bound = call.bound_to(function)
-            if bound.unclear:
-                hiding.append((call.module, call.node))
-            if (value := bound.by_name.get(name)) is not None:
-                keyword = next((k for k in call.arguments[1] if k.value is value), None)
-                passed.append(Option(name, value, call.module_of(value), call.node, keyword))
-    for module, node in values:
-        holder = module.parent(node)
-        # `lift(wrapper, target, concrete=False)` passes both on.
-        keywords = holder.keywords if isinstance(holder, ast.Call) else ()
-        if keyword := next((k for k in keywords if k.arg == name), None):
-            assert isinstance(holder, ast.Call)
-            passed.append(Option(name, keyword.value, module, holder, keyword))
-        else:
-            hiding.append((module, node))
-    return passed, next(iter(hiding), None)
+) -> tuple[list[Option], tuple[Module, ast.expr | ast.arg] | None]:
+    """Return what callers pass for a parameter of a wrapper, whose calls are sites, and a use of
+    it that hides callers; for another function, the parameter itself.
+    """
+    name = option.module.qualified_name(option.function)
+    sites = [site for site in sites_of(project) if site.api == name]
+    hiding = (s for s in sites if s.application is None and s.form != "partial")
+    if project.apis.find(name) is None:
+        return [], (option.module, option.parameter)
+    passed = [
+        s.arguments[option.parameter.arg] for s in sites if option.parameter.arg in s.arguments
+    ]
+    return passed, next(((site.module, site.reference) for site in hiding), None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -359,21 +339,16 @@ def _span(option: Option) -> Span:
 def concrete_use(project: Project, option: Option, definition: Api) -> ConcreteUse:
     """Return what is known about one `concrete` option, and the applications that it reaches."""
     sites = tuple(s for s in sites_with(project, option) if s.application is not None)
-    value, reason = _value(project, option)
+    value, reason = _value(option)
     return ConcreteUse(option, definition, sites, value, _span(option), reason)
 
 
-def _value(project: Project, option: Option) -> tuple[bool | None, str]:
+def _value(option: Option) -> tuple[bool | None, str]:
     if isinstance(option.value, ast.Constant):
         return bool(option.value.value), ""
     if forwarded(option.module, option.value) is not None:
         return None, ""
     text = option.module.segment(option.value)
-    values = project.values(option.module, option.value)
-    if values and all(isinstance(v, Constant) and v.value is True for v in values):
-        return True, ""
-    if values and all(isinstance(v, Constant) and not v.value for v in values):
-        return False, ""
     return None, (
         f"whether `{text}` is true is not known here: where it is, name the arguments that Python"
         " needs in `static_argnums`; then take the option out"

@@ -21,12 +21,10 @@ from ...libraries.apis import KNOWN_PACKAGES
 from ..names.module import Module, Place, find_mentions, last_name, once, reads_of
 from ..names.scopes import Binding, FunctionNode, Scope, body_nodes, own_nodes
 from ..needs.dependence_analysis import runs_at_compile_time
-from ..needs.need import ORDER
-from ..needs.needs import changes_in_place
+from ..needs.needs import ORDER, changes_in_place
 from ..project import Project
-from ..sites.passed_arguments import resolved
+from ..sites.calls import overrides_of, resolved
 from ..sites.site import Site
-from ..sites.subclasses import overrides_of
 from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
 from ..values.callees import Target, targets_of
 from ..values.containers import sources
@@ -49,8 +47,7 @@ from ..values.values import (
     underlying,
     union,
 )
-from .argument_kinds import argument_kind, origins_of
-from .arguments import project_needs
+from .arguments import argument_kind, origins_of, project_needs
 
 # A variable: its module, the scope that binds it, and its name.
 _Variable = tuple[Module, Scope, str]

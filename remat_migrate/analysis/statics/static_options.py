@@ -23,7 +23,7 @@ from ...libraries.apis import DIFFERENTIATE
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
-from ..needs.need import CONDITIONS, TRUTH, Need, NeededResult, needed_results
+from ..needs.needs import CONDITIONS, TRUTH, Need, NeededResult, needed_results
 from ..needs.static_layers import listed_items
 from ..project import Project
 from ..sites.calls import Call, uses_of
@@ -33,11 +33,23 @@ from ..values.bind import positional_parameters
 from ..values.callees import Target, targets_of
 from ..values.declarations import default_kind
 from ..values.values import Constant, Container, Instance, Parameter, Value, Wrapped, layers
-from .argument_kinds import argument_kind, origins_of
-from .arguments import Argument, BoundCalls, is_computed_with, project_needs
-from .required_arguments import closed_parameters
-from .static_arguments import changing_decorator, place_of, wraps_field
-from .statics import bind_use, counted_position, lost_indices
+from .arguments import (
+    Argument,
+    BoundCalls,
+    argument_kind,
+    is_computed_with,
+    origins_of,
+    project_needs,
+)
+from .required_arguments import (
+    bind_use,
+    changing_decorator,
+    closed_parameters,
+    counted_position,
+    lost_indices,
+    place_of,
+    wraps_field,
+)
 
 # Transformations that pass keyword arguments on to the function.
 _PASSING_ON = frozenset(
@@ -56,7 +68,6 @@ _PASSING_ON = frozenset(
 _TRACING = frozenset(
     {"jax.jit", "jax.pmap", "jax.vmap", "flax.linen.jit", "flax.linen.scan", "flax.linen.vmap"}
 )
-_ARRAYS = ("numpy.array", "numpy.asarray", "numpy.arange", "jax.numpy.array", "jax.numpy.arange")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +75,7 @@ class Indices:
     """The value of `static_argnums`.
 
     Attributes:
-        type: "int", "tuple", "list", "set", "range", "bool", "None", "array", or the name of a
+        type: "int", "tuple", "list", "set", "range", "bool", "None", or the name of a
             NumPy scalar type; empty if not known.
         values: the indices in order; None if they are not known.
         module: the module with the indices.
@@ -230,8 +241,6 @@ def _type_of(project: Project, module: Module, node: ast.expr, depth: int = 2) -
             return "None" if value is None else type(value).__name__
         case [Container(node=inner)] if inner is not node and depth:
             return _type_of(project, module, inner, depth - 1)
-    if name in _ARRAYS:
-        return "array"
     return name if name.startswith("numpy.") and last.startswith(("int", "uint")) else ""
 
 

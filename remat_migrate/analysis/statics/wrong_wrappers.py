@@ -123,7 +123,7 @@ def _makes_parameters(project: Project, value: Value) -> bool:
         node = stack.pop()
         if isinstance(node, ast.Call):
             called = project.values(function.module, node.func)
-            if any(isinstance(v, External) and v.name in _PARAMETERS for v in called):
+            if _PARAMETERS & project.qualified(function.module, node.func):
                 return True
             kinds = [kind_of(project.evaluator, v) for v in called]
             own = kind is not None or isinstance(node.func, ast.Call)  # `hk.Linear(3)(x)`

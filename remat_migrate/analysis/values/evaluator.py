@@ -392,16 +392,9 @@ class Evaluator:
         bindings = module.reaching(node)
         if bindings:
             return self._bindings(module, bindings)
-        may_be_api = node.id in self.apis.last_names
-        for base in self.ask(module):
-            if isinstance(base, ModuleValue):
-                found = self.member(base.module, node.id)
-                if found:
-                    return found
-            elif isinstance(base, External) and may_be_api:
-                for value in self.dotted_external(f"{base.name}.{node.id}"):
-                    if isinstance(value, External) and self.apis.find(value.name):
-                        return frozenset((value,))
+        for base in self.ask(module):  # `import *`
+            if isinstance(base, ModuleValue) and (found := self.member(base.module, node.id)):
+                return found
         if hasattr(builtins, node.id):
             return frozenset((External(f"builtins.{node.id}"),))
         return NOTHING
@@ -419,8 +412,6 @@ class Evaluator:
                 return class_attribute(self, cls, name, base)
             case Instance(cls=External() as outside):
                 return frozenset((Bound(External(f"{outside.name}.{name}"), base),))
-            case Applied(target=Class() as cls):
-                return class_attribute(self, cls, name, None)
             case Container(module=owner, node=ast.Call(func=maker)):
                 if External("types.SimpleNamespace") not in self.values(owner, maker):
                     return NOTHING

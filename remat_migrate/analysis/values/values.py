@@ -266,7 +266,11 @@ APPLY = frozenset({"apply", "init", "init_with_output", "lazy_init"})
 
 
 def transformed(name: str, module: Module, node: ast.expr, inner: Values) -> Values:
-    """Return what a Haiku transform makes of its first argument; nothing for other functions."""
+    """Return what a Haiku transform makes of its first argument; nothing for other functions.
+
+    Such a pair of `init` and `apply` is an instance of the wrapped function, as a Flax module is an
+    instance of its class: both have an `apply` that runs something else with some of its arguments.
+    """
     if name in _LEADING:
         return frozenset(Instance(Wrapped(name, value, module, node)) for value in inner)
     if name == _WITHOUT_KEY:

@@ -16,8 +16,7 @@ from functools import partial
 from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
 from ...analysis.sites.references import reference_to
-from ...analysis.statics.argument_kinds import argument_kind
-from ...analysis.statics.arguments import Argument, is_computed_with, project_needs
+from ...analysis.statics.arguments import Argument, argument_kind, is_computed_with, project_needs
 from ...analysis.values.bind import bind_call
 from ...analysis.values.callees import Target, targets_of
 from ...codemod.changes import Change, Code, Replace
