@@ -18,8 +18,7 @@ from typing import Literal
 from ..discovery.file_kinds import text_kind
 from ..text import SourceFile, Span
 from .names.expected_failures import expects_failure
-from .names.module import Module, find_mentions, has_side_effects, last_name
-from .names.scopes import parameters
+from .names.module import Module, find_mentions, has_side_effects, last_name, parameters
 from .project import Project
 from .sites.references import is_used_elsewhere
 from .values.values import External, Function, Parameter, Result

@@ -31,7 +31,7 @@ from .names.module import Module, find_mentions
 from .project import Project
 from .sites.find_sites import find_sites, sites_in
 from .sites.options import find_wrappers, note_passed_apis
-from .values.api_names import interesting_names
+from .values.evaluator import interesting_names
 from .values.values import Class, Container, Values
 
 # `concrete=concrete`: an option that is passed on.

@@ -1,12 +1,10 @@
 """Questions about code in general: values, scopes, tests, names, and text."""
 
 from ..analysis.names.expected_failures import EXPECTED, expects_failure, in_test
-from ..analysis.names.module import Place, find_mentions, has_side_effects
-from ..analysis.names.scopes import FunctionNode, parameters
+from ..analysis.names.module import FunctionNode, Place, find_mentions, has_side_effects, parameters
 from ..analysis.sites.references import import_of, is_used_elsewhere, reference_to
 from ..analysis.values.bind import Arguments, positional_parameters
-from ..analysis.values.callees import targets_of
-from ..analysis.values.evaluator import class_chain
+from ..analysis.values.evaluator import class_chain, targets_of
 from ..analysis.values.values import (
     Applied,
     Bound,

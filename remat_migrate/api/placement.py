@@ -2,22 +2,20 @@
 
 from ..analysis.placement.operations import is_head
 from ..analysis.placement.placement import (
+    Certainty,
+    DifferentiatedPart,
     Occurrence,
     Placement,
+    calls_within,
+    checkpoint_within,
     differentiated_loops,
     has_heavy_body,
     in_checkpoint,
-    placement_of,
-)
-from ..analysis.placement.stages import (
-    Certainty,
-    DifferentiatedPart,
-    calls_within,
-    checkpoint_within,
     may_be_head,
     only_checkpoint,
     operations_after,
     parts_in,
+    placement_of,
     python_loop,
     wraps_policy,
 )

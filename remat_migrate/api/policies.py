@@ -1,14 +1,5 @@
 """Checkpoint policies, and the names of values that they list."""
 
-from ..analysis.policies.checkpoint_names import (
-    Listed,
-    foreign_packages,
-    intended_name,
-    is_typo,
-    listed_names,
-    names_of,
-    why_unsaved,
-)
 from ..analysis.policies.known_policies import (
     ANSWER_IS_CHECKED_SINCE,
     NAMESPACE,
@@ -21,14 +12,20 @@ from ..analysis.policies.known_policies import (
     policy_of,
 )
 from ..analysis.policies.values import (
+    Listed,
     Origin,
     PolicyName,
     PolicyPlace,
     always_returns,
+    foreign_packages,
     function_of,
     given_to,
+    intended_name,
     is_added,
+    is_typo,
+    listed_names,
     named,
+    names_of,
     policy_calls,
     policy_names_read,
     policy_places,
@@ -36,4 +33,5 @@ from ..analysis.policies.values import (
     sole_origin,
     strings_of,
     uses_next_implementation,
+    why_unsaved,
 )

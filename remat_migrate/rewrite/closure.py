@@ -28,8 +28,7 @@ import ast
 from dataclasses import replace
 
 from ..analysis import Module, Project
-from ..analysis.names.module import find_mentions
-from ..analysis.names.scopes import FunctionNode, Scope, own_nodes, parameters
+from ..analysis.names.module import FunctionNode, Scope, find_mentions, own_nodes, parameters
 from ..analysis.sites.calls import resolved
 from ..analysis.sites.references import reference_to
 from ..analysis.sites.site import Option, Site

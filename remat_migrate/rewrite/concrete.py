@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from ..analysis import Project
-from ..analysis.names.scopes import parameters
+from ..analysis.names.module import parameters
 from ..analysis.sites.find_sites import sites_of
 from ..analysis.sites.options import ConcreteUse
 from ..analysis.sites.site import Option, Site

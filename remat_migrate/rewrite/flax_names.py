@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 
 from ..analysis import Module, Project
-from ..analysis.names.scopes import FunctionNode
-from ..analysis.placement.stages import python_loop
+from ..analysis.names.module import FunctionNode
+from ..analysis.placement.placement import python_loop
 from ..analysis.sites.find_sites import sites_in
 from ..analysis.sites.framework_modules import framework_of
 from ..analysis.values.values import Applied, Class, External, Value, Wrapped, layers, underlying

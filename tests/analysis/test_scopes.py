@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.analysis.names.module import Module
-from remat_migrate.analysis.names.scopes import FunctionNode
+from remat_migrate.analysis.names.module import FunctionNode, Module
 from remat_migrate.text import SourceFile
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.loading import load_project
-from remat_migrate.analysis.names.scopes import FunctionNode
+from remat_migrate.analysis.names.module import FunctionNode
 from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.analysis.sites.site import Site
-from remat_migrate.analysis.values.callees import bodies_of, targets_of
+from remat_migrate.analysis.values.evaluator import bodies_of, targets_of
 from remat_migrate.analysis.values.values import Function
 from remat_migrate.codemod.changes import Change
 from remat_migrate.rewrite.placement import (

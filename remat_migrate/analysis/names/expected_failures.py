@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from .module import Module, once
-from .scopes import Definition
+from .module import Definition, Module, once
 
 EXPECTED = "a test expects that this fails"
 

@@ -17,21 +17,20 @@ from ...libraries import library_arguments
 from ...libraries.apis import COMPILERS
 from ...libraries.library_needs import array_method, computes_array, needs_of
 from ..fixed_point import FixedPoint
-from ..names.module import Module, last_name
-from ..names.scopes import Binding, FunctionNode
+from ..names.module import Binding, FunctionNode, Module, last_name
 from ..values.bind import bind_call, default_of, positional_parameters
-from ..values.callees import (
+from ..values.containers import looped, stored_in
+from ..values.contents import Contents, contents_of
+from ..values.evaluator import (
     Callees,
     Overrides,
     bodies_of,
     field_value,
     full_arguments,
     receiver_of,
+    returned_expressions,
     skipped,
 )
-from ..values.containers import looped, stored_in
-from ..values.contents import Contents, contents_of
-from ..values.evaluator import returned_expressions
 from ..values.values import (
     NOTHING,
     Class,

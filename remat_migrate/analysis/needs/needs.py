@@ -19,21 +19,20 @@ from ...libraries import library_arguments
 from ...libraries.library_arguments import is_array_attribute
 from ...libraries.library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from ..fixed_point import FixedPoint
-from ..names.module import Module, last_name
-from ..names.scopes import FunctionNode, body_nodes, parameters
+from ..names.module import FunctionNode, Module, body_nodes, last_name, parameters
 from ..values.bind import argument, bind_call, positional_parameters
-from ..values.callees import (
+from ..values.containers import sources
+from ..values.evaluator import (
     Overrides,
     Target,
     full_arguments,
     is_pytree,
     partial_calls,
     receiver_of,
+    returned_expressions,
     skipped,
     targets_of,
 )
-from ..values.containers import sources
-from ..values.evaluator import returned_expressions
 from ..values.values import (
     Class,
     Constant,

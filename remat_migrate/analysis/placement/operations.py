@@ -14,11 +14,10 @@ from itertools import chain, islice
 from typing import Literal
 
 from ...libraries.apis import TRACED_BODIES
-from ..names.module import Module
-from ..names.scopes import FunctionNode, own_nodes
+from ..names.module import FunctionNode, Module, own_nodes
 from ..project import Project
 from ..sites.calls import apply_functions, attributes_of, resolved
-from ..values.callees import targets_of
+from ..values.evaluator import targets_of
 from ..values.values import (
     Applied,
     Bound,

@@ -13,15 +13,12 @@ from itertools import chain
 from typing import Literal
 
 from ...libraries.transforms import RULE_METHODS, Gradient, Loop
-from ..names.module import Module, find_mentions
-from ..names.scopes import FunctionNode
+from ..names.module import FunctionNode, Module, find_mentions
 from ..project import Project
 from ..sites.calls import numbers
 from ..sites.site import decorates
-from ..values.api_names import with_aliases
 from ..values.bind import argument, with_partials, without_partials
-from ..values.callees import partial_calls
-from ..values.evaluator import Evaluator
+from ..values.evaluator import Evaluator, partial_calls, with_aliases
 from ..values.values import (
     NOTHING,
     Bound,

@@ -18,8 +18,16 @@ from pathlib import Path
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ...prefilter.words import places_of
 from ..names.expected_failures import in_test
-from ..names.module import Module, Place, find_mentions, last_name, once
-from ..names.scopes import Definition, FunctionNode, parameters
+from ..names.module import (
+    Definition,
+    FunctionNode,
+    Module,
+    Place,
+    find_mentions,
+    last_name,
+    once,
+    parameters,
+)
 from ..needs.static_layers import gradient_places
 from ..project import Project
 from ..values.bind import (
@@ -32,16 +40,20 @@ from ..values.bind import (
     positional_parameters,
     with_partials,
 )
-from ..values.callees import Overrides, applied_module, class_of, partial_calls, targets_of
 from ..values.containers import elements
 from ..values.declarations import class_annotations, self_assignments
 from ..values.evaluator import (
     Evaluator,
+    Overrides,
+    applied_module,
     class_attribute,
     class_chain,
+    class_of,
     declarations_of,
+    partial_calls,
     project_bases,
     returned,
+    targets_of,
 )
 from ..values.values import (
     APPLY,

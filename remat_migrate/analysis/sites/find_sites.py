@@ -8,13 +8,11 @@ from dataclasses import replace
 
 from ...libraries.apis import Api
 from ..fixed_point import FixedPoint
-from ..names.module import Module, Place, once
-from ..names.scopes import Binding, Definition
+from ..names.module import Binding, Definition, Module, Place, once
 from ..project import Project
-from ..values.api_names import interesting_names
 from ..values.bind import api_of, argument_calls, subject_of
 from ..values.containers import is_changed
-from ..values.evaluator import Evaluator
+from ..values.evaluator import Evaluator, interesting_names
 from ..values.values import (
     NOTHING,
     Applied,

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
-from ..names.module import Module, last_name
-from ..names.scopes import parameters
+from ..names.module import Module, last_name, parameters
 from ..project import Project
 from ..values.evaluator import Evaluator, annotated_values, class_chain, project_bases
 from ..values.values import (

@@ -16,8 +16,7 @@ from typing import Literal
 
 from ...libraries.apis import APIS, Api
 from ...text import Span
-from ..names.module import Module, last_name, once
-from ..names.scopes import FunctionNode, parameters
+from ..names.module import FunctionNode, Module, last_name, once, parameters
 from ..project import Project
 from ..values.bind import api_of, argument_calls, bind_call, default_of, positional_parameters
 from ..values.evaluator import Evaluator, class_chain

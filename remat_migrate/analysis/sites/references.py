@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...codemod.changes import AddImport, Change, Code, Insert
-from ..names.module import Module, find_mentions
-from ..names.scopes import Binding, Scope
+from ..names.module import Binding, Module, Scope, find_mentions
 from ..project import Project
 from ..values.values import Constant, External, ModuleValue
 

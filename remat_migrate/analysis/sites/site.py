@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from ...codemod.changes import Change, Rewrite
 from ...libraries.apis import Api
 from ...text import Span
-from ..names.module import Module
-from ..names.scopes import Definition
+from ..names.module import Definition, Module
 from ..values.values import Partial, Value
 
 _FORMS: dict[type, str] = {

@@ -20,27 +20,13 @@ from ...libraries.library_arguments import (
     TRACED_MODULES,
 )
 from ...libraries.library_needs import has_static_result, is_array_method
-from ..names.module import Module, Place, last_name, reads_of
-from ..names.scopes import FunctionNode, parameters
+from ..names.module import FunctionNode, Module, Place, last_name, parameters, reads_of
 from ..needs.dependence_analysis import Key
 from ..needs.needs import IDENTITY, MATCH, Need, Needs
 from ..needs.static_layers import gradient_places
 from ..project import Project
 from ..sites.calls import Call, Uses, overrides_of, passed_for
 from ..values.bind import Arguments, bind_call, default_of, positional_parameters
-from ..values.callees import (
-    Overrides,
-    Target,
-    bodies_of,
-    full_arguments,
-    is_declared_static,
-    is_frozen,
-    is_pytree,
-    is_static_field,
-    receiver_of,
-    skipped,
-    targets_of,
-)
 from ..values.containers import elements, looped
 from ..values.contents import contents_of
 from ..values.declarations import (
@@ -52,7 +38,22 @@ from ..values.declarations import (
     join,
     self_assignments,
 )
-from ..values.evaluator import annotated_values, project_bases, returned_expressions
+from ..values.evaluator import (
+    Overrides,
+    Target,
+    annotated_values,
+    bodies_of,
+    full_arguments,
+    is_declared_static,
+    is_frozen,
+    is_pytree,
+    is_static_field,
+    project_bases,
+    receiver_of,
+    returned_expressions,
+    skipped,
+    targets_of,
+)
 from ..values.values import (
     NOTHING,
     Bound,

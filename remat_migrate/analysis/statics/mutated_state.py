@@ -18,17 +18,27 @@ from pathlib import Path
 from types import NoneType
 
 from ...libraries.apis import KNOWN_PACKAGES
-from ..names.module import Module, Place, find_mentions, last_name, once, reads_of
-from ..names.scopes import Binding, FunctionNode, Scope, body_nodes, own_nodes
+from ..names.module import (
+    Binding,
+    FunctionNode,
+    Module,
+    Place,
+    Scope,
+    body_nodes,
+    find_mentions,
+    last_name,
+    once,
+    own_nodes,
+    reads_of,
+)
 from ..needs.dependence_analysis import runs_at_compile_time
 from ..needs.needs import ORDER, changes_in_place
 from ..project import Project
 from ..sites.calls import overrides_of, resolved
 from ..sites.site import Site
 from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
-from ..values.callees import Target, targets_of
 from ..values.containers import sources
-from ..values.evaluator import class_chain
+from ..values.evaluator import Target, class_chain, targets_of
 from ..values.values import (
     NOTHING,
     Bound,

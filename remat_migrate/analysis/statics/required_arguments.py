@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from ...libraries.apis import Api
 from ...libraries.library_arguments import INSTANCES, LAYER_MODULES
 from ...libraries.library_needs import needs_of
-from ..names.module import Module, Place
-from ..names.scopes import FunctionNode, parameters
+from ..names.module import FunctionNode, Module, Place, parameters
 from ..needs.dependence_analysis import Key
 from ..needs.needs import BRANCH, IDENTITY, Need, needed_results
 from ..project import Project
@@ -19,8 +18,8 @@ from ..sites.find_sites import wrapped_by
 from ..sites.framework_modules import framework_of
 from ..sites.site import Site
 from ..values.bind import Arguments, bind_call, call_order, default_of, positional_parameters
-from ..values.callees import Callees, Target, is_frozen, targets_of
 from ..values.declarations import Kind, default_kind
+from ..values.evaluator import Callees, Target, is_frozen, targets_of
 from ..values.values import Applied, Bound, External, Instance, Parameter, Value, Wrapped, layers
 from .arguments import (
     Argument,

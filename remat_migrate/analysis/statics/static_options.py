@@ -21,8 +21,7 @@ from typing import Literal
 
 from ...libraries.apis import DIFFERENTIATE
 from ..names.expected_failures import expects_failure
-from ..names.module import Module
-from ..names.scopes import FunctionNode, parameters
+from ..names.module import FunctionNode, Module, parameters
 from ..needs.needs import CONDITIONS, TRUTH, Need, NeededResult, needed_results
 from ..needs.static_layers import listed_items
 from ..project import Project
@@ -30,8 +29,8 @@ from ..sites.calls import Call, uses_of
 from ..sites.find_sites import sites_of, wrapped_by
 from ..sites.site import Option, Site
 from ..values.bind import positional_parameters
-from ..values.callees import Target, targets_of
 from ..values.declarations import default_kind
+from ..values.evaluator import Target, targets_of
 from ..values.values import Constant, Container, Instance, Parameter, Value, Wrapped, layers
 from .arguments import (
     Argument,

@@ -12,8 +12,7 @@ from __future__ import annotations
 import ast
 from typing import Literal
 
-from ..names.module import Module, find_mentions, last_name
-from ..names.scopes import FunctionNode, own_nodes
+from ..names.module import FunctionNode, Module, find_mentions, last_name, own_nodes
 from ..project import Project
 from ..sites.framework_modules import (
     ModuleKind,

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...libraries.apis import Api, ApiTable
-from ..names.module import Module, Place
-from ..names.scopes import FunctionNode
+from ..names.module import FunctionNode, Module, Place
 from .values import External, Partial, Value
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from ..names.module import Module, Place, find_mentions, last_name
-from ..names.scopes import Binding
+from ..names.module import Binding, Module, Place, find_mentions, last_name
 from .values import Container, alternatives
 
 

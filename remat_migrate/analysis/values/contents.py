@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ..fixed_point import FixedPoint
-from ..names.module import Module, last_name
-from ..names.scopes import Binding, FunctionNode
+from ..names.module import Binding, FunctionNode, Module, last_name
 from .containers import Looped, looped
 from .evaluator import Evaluator
 from .values import External, alternatives

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...errors import BoundReached
-from ..names.module import Module
-from ..names.scopes import FunctionNode
+from ..names.module import FunctionNode, Module
 
 # Checkpoints, transforms, and partials around one function: each is looked through again and again.
 _MOST_LAYERS = 200

@@ -6,11 +6,10 @@ import ast
 from collections.abc import Collection
 
 from ...analysis import Module, Project
-from ...analysis.names.scopes import FunctionNode
+from ...analysis.names.module import FunctionNode
 from ...analysis.sites.framework_modules import framework_of
 from ...analysis.statics.arguments import project_needs
-from ...analysis.values.callees import Target, targets_of
-from ...analysis.values.evaluator import class_chain
+from ...analysis.values.evaluator import Target, class_chain, targets_of
 from ...analysis.values.values import (
     Applied,
     Bound,

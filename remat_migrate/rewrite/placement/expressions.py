@@ -14,9 +14,9 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from ...analysis import Module, Project
-from ...analysis.names.scopes import FunctionNode, parameters
+from ...analysis.names.module import FunctionNode, parameters
 from ...analysis.sites.references import reference_to
-from ...analysis.values.callees import targets_of
+from ...analysis.values.evaluator import targets_of
 from ...analysis.values.values import Class, External, Value, underlying
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode

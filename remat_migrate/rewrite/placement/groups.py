@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...analysis import Module, Project
-from ...analysis.names.scopes import FunctionNode
+from ...analysis.names.module import FunctionNode
 from ...analysis.sites.references import reference_to
 from ...codemod.changes import Change, Group
 from ..checkpoint_code import CheckpointCode

@@ -11,11 +11,10 @@ import sys
 from collections.abc import Iterator
 
 from ...analysis import Module, Project
-from ...analysis.names.scopes import FunctionNode, body_nodes, parameters
+from ...analysis.names.module import FunctionNode, body_nodes, parameters
 from ...analysis.needs.needs import changes_in_place
 from ...analysis.statics.arguments import argument_kind
-from ...analysis.values.callees import targets_of
-from ...analysis.values.evaluator import returned_expressions
+from ...analysis.values.evaluator import returned_expressions, targets_of
 from ...analysis.values.values import Class, External, Function, Value, underlying
 from ...libraries.callbacks import CALLBACKS
 from ..refusal import Refused

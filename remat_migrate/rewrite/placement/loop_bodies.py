@@ -12,7 +12,7 @@ from ...analysis import Module, Project
 from ...analysis.sites.references import reference_to
 from ...analysis.statics.arguments import project_needs
 from ...analysis.values.bind import positional_parameters
-from ...analysis.values.callees import targets_of
+from ...analysis.values.evaluator import targets_of
 from ...analysis.values.values import External, Function, underlying
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode

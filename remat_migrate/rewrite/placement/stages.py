@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...analysis import Module, Project
-from ...analysis.names.scopes import FunctionNode, own_nodes
+from ...analysis.names.module import FunctionNode, own_nodes
 from ...analysis.placement.operations import Operation, Operations
-from ...analysis.placement.stages import only_checkpoint, python_loop, wraps_policy
+from ...analysis.placement.placement import only_checkpoint, python_loop, wraps_policy
 from ...analysis.sites.site import Site
-from ...analysis.values.callees import bodies_of, targets_of
+from ...analysis.values.evaluator import bodies_of, targets_of
 from ...analysis.values.values import Applied, Class, External, Function, Value, layers, underlying
 from ...codemod.changes import Change, Replace
 from ..refusal import Refused

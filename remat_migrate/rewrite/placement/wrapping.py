@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from ...analysis import Module, Project
-from ...analysis.names.scopes import parameters
+from ...analysis.names.module import parameters
 from ...analysis.sites.references import reference_to
 from ...analysis.statics.arguments import Argument, argument_kind, is_computed_with, project_needs
 from ...analysis.values.bind import bind_call
-from ...analysis.values.callees import Target, targets_of
+from ...analysis.values.evaluator import Target, targets_of
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
 from ..refusal import Refused, check_own

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ...analysis.names.scopes import parameters
+from ...analysis.names.module import parameters
 from ...text import SourceFile, Span
 
 # `from m import *` is the binding `* m`.
