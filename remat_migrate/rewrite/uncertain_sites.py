@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 
 from ..analysis import Project
-from ..analysis.sites.find_sites import Certainty, sites_of
+from ..analysis.sites.find_sites import is_certain, sites_of
 from ..analysis.sites.site import Site, own_call
 from ..analysis.values.bind import argument_calls
 from ..codemod.changes import Change
@@ -25,7 +25,6 @@ def uncertain_site(project: Project, changes: tuple[Change | Edit, ...]) -> Site
 
 def _uncertain(project: Project) -> dict[ast.AST, Site]:
     """Return the applications that are not always checkpoints, by their nodes and options."""
-    certainty = Certainty(project)
     found: dict[ast.AST, Site] = {}
     for site in sites_of(project):
         if site.certain:
@@ -35,11 +34,11 @@ def _uncertain(project: Project) -> dict[ast.AST, Site]:
         for module, call, args in argument_calls(site.callee, site.module, own):
             # `remat = partial(jax.checkpoint, concrete=True) if flag else ...`: what the partial
             # holds reaches no other function.
-            if call is own or not certainty.is_api(module, call):
+            if call is own or not is_certain(project, module, call):
                 nodes += [call, *args, *call.keywords, *(k.value for k in call.keywords)]
         for option in site.arguments.values():
             if option.call is not own and isinstance(option.call, ast.Call):
-                if certainty.is_api(option.module, option.call):
+                if is_certain(project, option.module, option.call):
                     continue
             nodes += [option.call, option.value]
             if isinstance(option.call, ast.Dict):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...libraries.apis import Api
-from ..fixed_point import FixedPoint
-from ..names.module import Binding, Definition, Module, Place, once
+from ..names.module import Definition, Module, Place, once
 from ..project import Project
 from ..values.bind import api_of, argument_calls, subject_of
 from ..values.containers import is_changed
@@ -24,6 +23,7 @@ from ..values.values import (
     Partial,
     Value,
     Values,
+    alternatives,
     layers,
 )
 from .calls import overrides_of, passed_for
@@ -34,7 +34,6 @@ def find_sites(project: Project, module: Module) -> list[Site]:
     """Return the sites of a module in order of place."""
     evaluator = project.evaluator
     names = interesting_names(module, evaluator)
-    certainty = Certainty(project)
     found: list[Site] = []
     for name, node in _find_reads(module):
         if name not in names:
@@ -43,7 +42,7 @@ def find_sites(project: Project, module: Module) -> list[Site]:
         applying = [value for value in values if api_of(evaluator.apis, value) is not None]
         if applying:
             value = min(applying, key=lambda v: _rank(v, evaluator))
-            found.append(_site(project, module, node, value, certainty))
+            found.append(_site(project, module, node, value))
     found.sort(key=lambda site: site.span)
     return found
 
@@ -84,9 +83,7 @@ def _rank(value: Value, evaluator: Evaluator) -> tuple[str, list[tuple[str, int,
     return api.name if api else "", places
 
 
-def _site(
-    project: Project, module: Module, node: ast.expr, value: Value, certainty: Certainty
-) -> Site:
+def _site(project: Project, module: Module, node: ast.expr, value: Value) -> Site:
     evaluator = project.evaluator
     api = api_of(evaluator.apis, value)
     assert api is not None
@@ -118,7 +115,7 @@ def _site(
         subject=subject,
         arguments=arguments,
         spread=spread,
-        certain=certainty.is_api(module, node),
+        certain=is_certain(project, module, node),
         target=_target_text(subject),
         context=_context(module, node),
     )
@@ -145,6 +142,10 @@ def _options(
     found: dict[str, Option] = {}
     spread = False
     position = 0
+
+    def add(option: Option) -> None:
+        found[option.name] = replace(option, overrides=found.get(option.name))
+
     for owner, call, args in argument_calls(callee, module, own_call(module, application, callee)):
         offset = len(call.args) - len(args)
         for index, arg in enumerate(args):
@@ -152,22 +153,17 @@ def _options(
                 break
             order = api.jax_order
             if position < len(order) and position != api.subject_index:
-                name = order[position]
                 rest = order[position + 1 :]
-                option = Option(name, arg, owner, call, None, offset + index, rest)
-                found[name] = replace(option, overrides=found.get(name))
+                add(Option(order[position], arg, owner, call, None, offset + index, rest))
             position += 1
         for keyword in call.keywords:
             if keyword.arg is None:
                 followed, complete = _spread_options(owner, keyword.value, evaluator)
                 spread = spread or not complete
-                found |= {
-                    name: replace(option, overrides=found.get(name))
-                    for name, option in followed.items()
-                }
+                for option in followed.values():
+                    add(option)
             elif keyword.arg != api.subject:
-                option = Option(keyword.arg, keyword.value, owner, call, keyword)
-                found[keyword.arg] = replace(option, overrides=found.get(keyword.arg))
+                add(Option(keyword.arg, keyword.value, owner, call, keyword))
     return found, spread
 
 
@@ -276,78 +272,58 @@ def wrapped_by(project: Project, site: Site) -> Values:
     return frozenset((found,))
 
 
-class Certainty:
-    """Tells whether expressions denote Apis; in a cycle, what nothing contradicts is certain."""
+def is_certain(project: Project, module: Module, node: ast.expr) -> bool:
+    """Return whether an expression denotes an Api, or a partial of one, on every path: `remat` in
+    `remat(f)`.
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._answers = FixedPoint[Parameter | Place, bool](self._answer, True)
+        remat = jax.checkpoint if cfg.remat else no_remat
 
-    def is_api(self, module: Module, node: ast.expr) -> bool:
-        """Return whether an expression denotes an Api, or a partial of one, on every path."""
-        return self._answers.answer((module, node))
-
-    def _answer(self, asked: Parameter | Place) -> bool:
-        return self._is_passed(asked) if isinstance(asked, Parameter) else self._is_api(*asked)
-
-    def _is_api(self, module: Module, node: ast.expr) -> bool:
-        if isinstance(node, ast.Attribute):
-            values = overrides_of(self._project).callees(module, node).values
-        else:
-            values = self._project.values(module, node)
-            if Constant(None) in values:
-                values -= {Constant(None)}  # `remat` is None where it is not called
-        bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
-        bound = [values]
-        bound += [
-            self._project.evaluator.binding(module, binding)
-            for binding in bindings
-            if _assigned(binding) is None
-        ]
-        return all(map(self._are_apis, bound)) and all(
-            isinstance(part, ast.Constant) or self.is_api(owner, part)
-            for owner, part in self._parts(module, node)
-        )
-
-    def _parts(self, module: Module, node: ast.expr) -> Iterator[Place]:
-        """Yield the expressions of which an expression is one: each must denote an Api."""
-        match node:
-            case ast.IfExp(body=one, orelse=other):
-                yield from ((module, one), (module, other))
-            case ast.BoolOp(values=operands):
-                yield from ((module, operand) for operand in operands)
-            case ast.Name():
-                assigned = map(_assigned, module.reaching(node))
-                yield from ((module, value) for value in assigned if value is not None)
-            case ast.Call() if self._project.evaluator.is_partial(module, node):
-                yield from ((module, arg) for arg in node.args[:1])
-            case ast.Call(func=inner) | ast.Subscript(value=inner):
-                # Options alone may be passed to an Api. What else is called, or looked up in a
-                # table, is none.
-                yield module, inner
-
-    def _are_apis(self, values: Iterable[Value]) -> bool:
-        """Return whether there are values, and each is an Api or a parameter that is always one."""
-        values = tuple(values)
-        return bool(values) and all(
-            self._answers.answer(value)
-            if isinstance(value, Parameter)
-            else api_of(self._project.apis, value) is not None
-            for value in values
-        )
-
-    def _is_passed(self, parameter: Parameter) -> bool:
-        """Return whether every call passes an Api for a parameter, and all calls are known."""
-        passed = passed_for(self._project, parameter)
-        if passed.unknown is not None or passed.definitions:
+    Another function may not accept the options of an Api, or may use those that it gets.
+    """
+    seen: set[Parameter | Place] = set()
+    waiting: list[Parameter | Place] = [(module, node)]
+    while waiting:
+        asked = waiting.pop()
+        if asked in seen:
+            continue
+        seen.add(asked)
+        parts = _passed(project, asked) if isinstance(asked, Parameter) else _parts(project, *asked)
+        if parts is None:
             return False
-        if passed.defaulted and passed.default is None:
-            return False
-        places = [*passed.places, *([passed.default] if passed.default is not None else [])]
-        called = bool(passed.places) or passed.defaulted
-        return called and all(self.is_api(module, node) for module, node in places)
+        waiting += parts
+    return True
 
 
-def _assigned(binding: Binding) -> ast.expr | None:
-    """Return the expression that a binding assigns as a whole."""
-    return binding.value if binding.kind == "assign" and not binding.path else None
+def _parts(project: Project, module: Module, node: ast.expr) -> Sequence[Parameter | Place] | None:
+    """Return what else must denote an Api for an expression to do so; None if it may denote
+    something else, or if that is not known.
+    """
+    if isinstance(node, ast.Attribute):
+        values = overrides_of(project).callees(module, node).values
+    else:  # `remat` is None where it is not called
+        values = project.values(module, node) - {Constant(None)}
+    bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
+    assigned = {b: b.value for b in bindings if b.kind == "assign" and b.value and not b.path}
+    bound = [project.evaluator.binding(module, b) for b in bindings - assigned.keys()]
+    every = values.union(*bound)
+    passed = [value for value in every if isinstance(value, Parameter)]
+    if not values or not all(bound) or not all(api_of(project.apis, v) for v in every - {*passed}):
+        return None
+    parts = [*assigned.values()] or alternatives(node)
+    match node:
+        case ast.Call() if project.evaluator.is_partial(module, node):
+            parts = node.args[:1]
+        case ast.Call(func=inner) | ast.Subscript(value=inner):
+            # Options alone may be passed to an Api. What else is called, or looked up in a table,
+            # is none.
+            parts = [inner]
+    return [*passed, *((module, part) for part in parts if not isinstance(part, ast.Constant))]
+
+
+def _passed(project: Project, parameter: Parameter) -> Sequence[Parameter | Place] | None:
+    """Return what is passed for a parameter; None if not all calls are known."""
+    passed = passed_for(project, parameter)
+    defaults = [passed.default] if passed.default is not None else []
+    if passed.unknown is not None or passed.definitions or (passed.defaulted and not defaults):
+        return None
+    return [*passed.places, *defaults] if passed.places or passed.defaulted else None

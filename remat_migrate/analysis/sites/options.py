@@ -203,8 +203,7 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
 
     Then those in files whose findings are not reported, if an application in the module uses them.
     """
-    found: dict[ast.expr, tuple[Option, Api]] = {}
-    elsewhere: dict[ast.expr, tuple[Option, Site]] = {}
+    found: dict[ast.expr, tuple[Option, Site]] = {}
     for site in _sites_around(project, module):
         option = site.arguments.get("concrete")
         if option is None or not site.definition.concrete:
@@ -212,20 +211,23 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
         # By position in the order of old releases: RMT104 reports and migrates it.
         if option.position is not None and site.definition.old_positional:
             continue
-        if option.module is module:
-            found.setdefault(option.value, (option, site.definition))
-        elif site.module is module and option.module.source.path not in project.reported:
-            elsewhere.setdefault(option.value, (option, site))
-    for option, definition in sorted(found.values(), key=lambda f: _span(f[0])):
-        yield concrete_use(project, option, definition)
-    for option, site in sorted(elsewhere.values(), key=lambda f: f[1].span):
-        yield replace(concrete_use(project, option, site.definition), site=site)
+        is_reported = option.module.source.path in project.reported
+        if option.module is module or (site.module is module and not is_reported):
+            found.setdefault(option.value, (option, site))
+    for option, site in sorted(found.values(), key=lambda f: _order(module, *f)):
+        use = concrete_use(project, option, site.definition)
+        yield use if option.module is module else replace(use, site=site)
     around = [site.arguments.get("concrete") for site in _sites_around(project, module)]
     used = {option.value for option in around if option is not None}
     for node, value in _mentions(module):
         reached = _may_reach(project, module, node, value) if value not in used else None
         if reached is not None:
             yield _loose_use(module, node, value, reached)
+
+
+def _order(module: Module, option: Option, site: Site) -> tuple[bool, Span]:
+    is_elsewhere = option.module is not module
+    return is_elsewhere, site.span if is_elsewhere else _span(option)
 
 
 def _loose_use(
