@@ -32,7 +32,7 @@ from .project import Project
 from .sites.find_sites import find_sites, sites_in
 from .sites.options import find_wrappers, note_passed_apis
 from .values.evaluator import interesting_names
-from .values.values import Class, Container, Values
+from .values.values import Class, Values
 
 # `concrete=concrete`: an option that is passed on.
 _FORWARDED_OPTION = re.compile(rb"concrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
@@ -329,16 +329,13 @@ class _Selection:
     def _exported_words(self, module: Module) -> Iterator[str]:
         """Yield the words by which other files may use an Api, or a partial of one, from a module.
 
-        They are names in the module, and attributes of its classes and objects. The Apis' own
+        They are names in the module, and attributes of its classes. The Apis' own
         names are not among them: `Prefilter` follows those.
         """
         names = interesting_names(module, self.evaluator) - self.project.apis.last_names
         for name, values in self._exported_values(module, names) if names else ():
             if any(map(self.evaluator.holds_api, values)):
                 yield name
-            for value in values:
-                if isinstance(value, Container) and isinstance(value.node, ast.Call):
-                    yield from (k.arg for k in value.node.keywords if k.arg in names)
 
     def _exported_values(
         self, module: Module, names: frozenset[str]
@@ -350,10 +347,6 @@ class _Selection:
         for cls in (cls for classes in mentions.classes.values() for cls in classes):
             for name in sorted(names & module.flow(module.scope_of(cls)).bound):
                 yield name, evaluator.attribute(Class(module, cls), name)
-        for node in mentions.assigned:
-            match node.targets:
-                case [ast.Attribute(value=ast.Name(), attr=name)] if name in names:
-                    yield name, evaluator.values(module, node.value)
 
     def _importers(self, new: Mapping[str, Collection[Path]]) -> Iterator[Module]:
         """Add the files that use one of the words, and yield them.

@@ -856,7 +856,6 @@ class Mentions:
         attributes: the reads of each attribute of any object.
         written: the assignments to, and deletions of, each attribute.
         renamed: the aliases of a name, by its last part: `import name as other`.
-        assigned: the assignments with one target.
         classes: the classes by name.
         imports: the import statements.
         deleted: the names that are deleted.
@@ -866,7 +865,6 @@ class Mentions:
     attributes: dict[str, list[ast.Attribute]] = field(default_factory=dict)
     written: dict[str, list[ast.Attribute]] = field(default_factory=dict)
     renamed: dict[str, list[str]] = field(default_factory=dict)
-    assigned: list[ast.Assign] = field(default_factory=list)
     classes: dict[str, list[ast.ClassDef]] = field(default_factory=dict)
     imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
@@ -921,10 +919,6 @@ def find_mentions(module: Module) -> Mentions:
             if node.asname is not None:
                 last = node.name.rpartition(".")[2]
                 found.renamed.setdefault(last, []).append(node.asname)
-        elif kind is ast.Assign:
-            assert isinstance(node, ast.Assign)
-            if len(node.targets) == 1:
-                found.assigned.append(node)
         elif kind is ast.ClassDef:
             assert isinstance(node, ast.ClassDef)
             found.classes.setdefault(node.name, []).append(node)

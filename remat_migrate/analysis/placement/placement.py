@@ -222,6 +222,10 @@ class Occurrence:
     derivative: Derivative | None = None
 
 
+def _occurrences(project: Project, origin: Site | Function) -> tuple[Occurrence, ...]:
+    return tuple(find_occurrences(project, origin))
+
+
 def find_occurrences(project: Project, origin: Site | Function) -> Iterator[Occurrence]:
     """Yield what happens to what a site makes, or to a function, in the project's modules.
 
@@ -330,7 +334,6 @@ class Placement:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.operations = project.once(Operations)
-        self._occurrences: dict[Site | Function, tuple[Occurrence, ...]] = {}
 
     @property
     def evaluator(self) -> Evaluator:
@@ -354,9 +357,7 @@ class Placement:
         """
         if isinstance(origin, Site) and origin.application is None:
             return ()
-        if origin not in self._occurrences:
-            self._occurrences[origin] = tuple(find_occurrences(self.project, origin))
-        return self._occurrences[origin]
+        return self.project.once(_occurrences, origin)
 
     @cached_property
     def transformed(self) -> dict[ast.AST, list[LoopUse | Derivative]]:

@@ -86,46 +86,34 @@ def overrides_of(project: Project) -> Overrides:
 
 
 def _overrides(project: Project) -> Overrides:
-    return Overrides(project.evaluator, Subclasses(project).of)
+    return Overrides(
+        project.evaluator, lambda cls: project.once(_find_subclasses, cls.module, cls.node)
+    )
 
 
-class Subclasses:
-    """Finds the subclasses of each class once.
+def _find_subclasses(project: Project, module: Module, node: ast.ClassDef) -> Sequence[Class]:
+    """Return the direct and indirect subclasses of a class, by file and place.
 
     Only files that mention the class, a subclass, or an alias of one are read.
     """
-
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._known: dict[ast.ClassDef, tuple[Class, ...]] = {}
-
-    def of(self, cls: Class) -> tuple[Class, ...]:
-        """Return the direct and indirect subclasses of a class, by file and place."""
-        if cls.node not in self._known:
-            self._known[cls.node] = ()
-            found = sorted(self._find(cls), key=lambda sub: sub.module.position(sub.node))
-            self._known[cls.node] = tuple(found)
-        return self._known[cls.node]
-
-    def _find(self, cls: Class) -> set[Class]:
-        found, evaluator = set[Class](), self._project.evaluator
-        words, before = {cls.node.name}, set[str]()
-        searched: dict[Module, None] = {cls.module: None}
-        is_local = cls.module.enclosing_function(cls.node) is not None
-        while words != before:
-            before = set(words)
-            if not is_local:
-                searched |= dict.fromkeys(self._project.mentioning(sorted(words)))
-            for module in searched:
-                own = [
-                    sub
-                    for sub in classes_with_bases(module)
-                    if any(base.node is cls.node for base in project_bases(evaluator, sub)[1:])
-                ]
-                found.update(own)
-                words.update(c.node.name for c in own)
-                words.update(_other_names(module, before))
-        return found
+    found: set[Class] = set()
+    words, before = {node.name}, set[str]()
+    searched: dict[Module, None] = {module: None}
+    is_local = module.enclosing_function(node) is not None
+    while words != before:
+        before = set(words)
+        if not is_local:
+            searched |= dict.fromkeys(project.mentioning(sorted(words)))
+        for other in searched:
+            own = [
+                sub
+                for sub in classes_with_bases(other)
+                if any(base.node is node for base in project_bases(project.evaluator, sub)[1:])
+            ]
+            found.update(own)
+            words.update(c.node.name for c in own)
+            words.update(_other_names(other, before))
+    return sorted(found, key=lambda sub: sub.module.position(sub.node))
 
 
 @once

@@ -16,9 +16,16 @@ from typing import Literal
 
 from ...libraries.apis import APIS, Api
 from ...text import Span
-from ..names.module import FunctionNode, Module, last_name, once, parameters
+from ..names.module import FunctionNode, Module, last_name, once, parameters, reads_of
 from ..project import Project
-from ..values.bind import api_of, argument_calls, bind_call, default_of, positional_parameters
+from ..values.bind import (
+    api_of,
+    argument_calls,
+    bind_call,
+    default_of,
+    positional_parameters,
+    subject_of,
+)
 from ..values.evaluator import Evaluator, class_chain
 from ..values.values import Class, External, Function, Instance, Partial, Value, layers
 from .find_sites import options_in, sites_in, sites_of, sites_with
@@ -64,10 +71,10 @@ def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
                 continue
             for callee in evaluator.values(module, node.func):
                 api = api_of(evaluator.apis, callee)
-                if api is not None and not isinstance(callee, Partial):
-                    subject = _forwarded_subject(module, node, api, option.function)
-                    if subject is not None:
-                        yield _wrapper(name, api, option.function, subject, node)
+                place = subject_of(evaluator.apis, callee, module, node)
+                subject = forwarded(*place) if place and not isinstance(callee, Partial) else None
+                if api and subject is not None and subject.function is option.function:
+                    yield _wrapper(name, api, option.function, subject.parameter.arg, node)
 
 
 def _forwarded_options(module: Module, call: ast.Call) -> Iterator[Forwarded]:
@@ -89,23 +96,9 @@ def _forwarded_options(module: Module, call: ast.Call) -> Iterator[Forwarded]:
 
 def _edits_options(options: Forwarded) -> bool:
     """Return whether a function does more with its `**kwargs` than to pass them on."""
-    return any(
-        isinstance(node, ast.Name)
-        and node.id == options.parameter.arg
-        and not isinstance(options.module.parent(node), ast.keyword)
-        for node in ast.walk(options.function)
-    )
-
-
-def _forwarded_subject(
-    module: Module, call: ast.Call, api: Api, function: ast.FunctionDef
-) -> str | None:
-    subject = call.args[0] if call.args else None
-    for keyword in call.keywords:
-        if keyword.arg == api.subject:
-            subject = keyword.value
-    option = forwarded(module, subject) if subject is not None else None
-    return option.parameter.arg if option is not None and option.function is function else None
+    module, parameter = options.module, options.parameter
+    reads = reads_of(module, parameter.arg, parameter)
+    return any(not isinstance(module.parent(read), ast.keyword) for read in reads)
 
 
 def _wrapper(name: str, api: Api, function: ast.FunctionDef, subject: str, call: ast.Call) -> Api:
