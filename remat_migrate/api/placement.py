@@ -4,6 +4,7 @@ from ..analysis.placement.operations import is_head
 from ..analysis.placement.placement import (
     Certainty,
     DifferentiatedPart,
+    LoopUse,
     Occurrence,
     Placement,
     calls_within,
@@ -19,5 +20,4 @@ from ..analysis.placement.placement import (
     python_loop,
     wraps_policy,
 )
-from ..analysis.placement.transforms import LoopUse
 from ..analysis.sites.calls import constants, numbers

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.placement.transforms import derivative_rules, derivatives_in
+from remat_migrate.analysis.placement.placement import derivative_rules, derivatives_in
 from remat_migrate.analysis.values.values import Function, layers
 
 HEAD = """\

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from remat_migrate.analysis import Project
-from remat_migrate.analysis.placement.transforms import LoopUse, loops_in
+from remat_migrate.analysis.placement.placement import LoopUse, loops_in
 from remat_migrate.analysis.values.values import Function, layers
 
 HEAD = """\

@@ -31,6 +31,7 @@ from ..values.evaluator import (
     receiver_of,
     returned_expressions,
     skipped,
+    static_passed,
     targets_of,
 )
 from ..values.values import (
@@ -56,7 +57,6 @@ from .dependence_analysis import (
     merged,
     runs_at_compile_time,
 )
-from .static_layers import static_passed
 
 # Reasons that are told apart.
 BRANCH = "a branch on it"

@@ -28,7 +28,6 @@ from ..names.module import (
     once,
     parameters,
 )
-from ..needs.static_layers import gradient_places
 from ..project import Project
 from ..values.bind import (
     Arguments,
@@ -50,6 +49,7 @@ from ..values.evaluator import (
     class_chain,
     class_of,
     declarations_of,
+    gradient_places,
     partial_calls,
     project_bases,
     returned,

@@ -23,7 +23,6 @@ from ...libraries.library_needs import has_static_result, is_array_method
 from ..names.module import FunctionNode, Module, Place, last_name, parameters, reads_of
 from ..needs.dependence_analysis import Key
 from ..needs.needs import IDENTITY, MATCH, Need, Needs
-from ..needs.static_layers import gradient_places
 from ..project import Project
 from ..sites.calls import Call, Uses, overrides_of, passed_for
 from ..values.bind import Arguments, bind_call, default_of, positional_parameters
@@ -44,6 +43,7 @@ from ..values.evaluator import (
     annotated_values,
     bodies_of,
     full_arguments,
+    gradient_places,
     is_declared_static,
     is_frozen,
     is_pytree,

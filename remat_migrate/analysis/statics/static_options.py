@@ -23,14 +23,13 @@ from ...libraries.apis import DIFFERENTIATE
 from ..names.expected_failures import expects_failure
 from ..names.module import FunctionNode, Module, parameters
 from ..needs.needs import CONDITIONS, TRUTH, Need, NeededResult, needed_results
-from ..needs.static_layers import listed_items
 from ..project import Project
 from ..sites.calls import Call, uses_of
 from ..sites.find_sites import sites_of, wrapped_by
 from ..sites.site import Option, Site
 from ..values.bind import positional_parameters
 from ..values.declarations import default_kind
-from ..values.evaluator import Target, targets_of
+from ..values.evaluator import Target, listed_items, targets_of
 from ..values.values import Constant, Container, Instance, Parameter, Value, Wrapped, layers
 from .arguments import (
     Argument,

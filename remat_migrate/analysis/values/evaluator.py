@@ -33,7 +33,15 @@ from ...libraries.apis import (
 from ...libraries.transforms import TransformTable
 from ..fixed_point import FixedPoint
 from ..names.module import Binding, FunctionNode, Module, last_name, once, parameters
-from .bind import api_of, bind_call, default_of, first_parameter, subject_of, with_partials
+from .bind import (
+    api_of,
+    bind_call,
+    default_of,
+    first_parameter,
+    positional_parameters,
+    subject_of,
+    with_partials,
+)
 from .containers import any_item, elements, items, keys, literal_index, looked_up, looped
 from .declarations import class_annotations, is_decorated, self_assignments
 from .values import (
@@ -1362,3 +1370,97 @@ def _alias_like(value: ast.expr) -> bool:
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
             return any(_alias_like(part) for part in parts)
     return False
+
+
+# -- arguments that a transformation declares static, such as `jax.jit(f, static_argnames="mode")`,
+# which hashes them
+
+_OPTIONS = (
+    *("static_argnums", "static_broadcasted_argnums", "nondiff_argnums"),
+    *("static_argnames", "nondiff_argnames"),
+)
+
+
+def static_passed(
+    evaluator: Evaluator, value: Value, call: ast.Call
+) -> Iterator[tuple[ast.expr, str, bool]]:
+    """Yield what a call passes for arguments that a transformation must not trace.
+
+    Args:
+        evaluator: evaluates the options.
+        value: what is called: a function with transformations around it.
+        call: the call.
+
+    Yields:
+        The argument, the option and its transformation, and whether the option certainly names it.
+    """
+    partials: list[ast.Call] = []
+    bound = 0
+    for layer in layers(value):
+        match layer:
+            case Partial(call=partial):
+                partials.append(partial)
+            case Bound():
+                bound = 1
+            case Wrapped(how=how, node=ast.Call(keywords=options)) if how.startswith("jax."):
+                args, keywords = with_partials(call.args, call.keywords, partials)
+                for option in options:
+                    if option.arg in _OPTIONS:
+                        reason = f"`{option.arg}` of {how}"
+                        listed = listed_items(evaluator, layer.module, option.value)
+                        named = _named(value, listed, args, keywords, bound)
+                        if named is None:
+                            passed = [*args, *(k.value for k in keywords)]
+                            yield from ((arg, f"perhaps {reason}", False) for arg in passed)
+                        else:
+                            yield from ((arg, reason, True) for arg in named)
+
+
+def _named(
+    value: Value,
+    listed: list[object] | None,
+    args: list[ast.expr],
+    keywords: list[ast.keyword],
+    bound: int,
+) -> list[ast.expr] | None:
+    """Return the arguments that indices or names select; None if they are not known.
+
+    `bound` leading parameters are not passed.
+    """
+    function = underlying(value)
+    if listed is None or not isinstance(function, Function):
+        return None
+    names = [p.arg for p in positional_parameters(function.node)]
+    passed = bind_call(function.node, args, keywords, bound).by_name
+    selected = [
+        names[item] if isinstance(item, int) and -len(names) <= item < len(names) else item
+        for item in listed
+    ]
+    return [passed[name] for name in selected if isinstance(name, str) and name in passed]
+
+
+def listed_items(
+    evaluator: Evaluator, module: Module, node: ast.expr, depth: int = 3
+) -> list[object] | None:
+    """Return the indices or names that an option lists; None if they are not known."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        items = listed_items(evaluator, module, node.operand, 0)
+        return items and [-item for item in items if isinstance(item, int)]
+    match list(evaluator.values(module, node)):
+        case [Constant(value=None)]:
+            return []
+        case [Constant(value=int() | str() as item)] if not isinstance(item, bool):
+            return [item]
+        case [Container() as container] if depth and not isinstance(container.node, ast.Dict):
+            parts = [listed_items(evaluator, *place, depth - 1) for place in elements(container)]
+            known = [part for part in parts if part is not None]
+            return [item for part in known for item in part] if known == parts else None
+    return None
+
+
+def gradient_places(evaluator: Evaluator, wrapped: Wrapped) -> list[int]:
+    """Return the `argnums` of `jax.grad(f, argnums=...)`; the first argument unless known."""
+    call = wrapped.node if isinstance(wrapped.node, ast.Call) else ast.Call(wrapped.node, [], [])
+    options = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "argnums")]
+    listed = listed_items(evaluator, wrapped.module, options[-1]) if options else None
+    return [item for item in listed or () if isinstance(item, int)] or [0]
