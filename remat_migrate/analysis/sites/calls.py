@@ -46,7 +46,6 @@ from ..values.evaluator import (
     Overrides,
     applied_module,
     class_attribute,
-    class_chain,
     class_of,
     declarations_of,
     gradient_places,
@@ -164,7 +163,8 @@ class Target:
         site: the site, if a site makes it; otherwise it is a function.
         functions: the functions that calling it runs.
         name: the name of the method or function, if it has one.
-        overridden: the methods that it overrides, if it is a method.
+        is_method: whether it is a method, which may be called by the name of one that it overrides.
+        overridden: the methods of its class and bases with its name, if it is a method.
         passed: the parameters of the project's functions that receive it, with the modules of these
             functions.
     """
@@ -177,29 +177,28 @@ class Target:
         self.place = origin.reference if isinstance(origin, Site) else origin.node
         self.passed: dict[tuple[FunctionNode, str], Module] = {}
         self._matched: dict[tuple[Value | None, int], bool] = {}
-        self.name = ""
-        self.overridden: set[ast.AST] = set()
+        self.name = "" if isinstance(origin, Site) else getattr(origin.node, "name", "")
+        cls = None if isinstance(origin, Site) else origin.module.enclosing_class(origin.node)
+        self.is_method = cls is not None
+        bases = project_bases(evaluator, Class(origin.module, cls)) if cls is not None else ()
+        methods = (statement for base in bases for statement in base.node.body)
+        self.overridden: set[ast.AST] = {m for m in methods if getattr(m, "name", "") == self.name}
         if isinstance(origin, Function):
             self.functions = {origin.node}
-            self.name = getattr(origin.node, "name", "")
-            self.overridden = set(self._overridden())
         else:
-            self.functions = {
-                t.function.node for v in self._applied(origin) for t in targets_of(evaluator, v)
-            }
+            wrapped = self._wrapped(origin)
+            self.functions = {t.function.node for v in wrapped for t in targets_of(evaluator, v)}
 
-    def _applied(self, site: Site) -> Iterator[Value]:
+    def _wrapped(self, site: Site) -> Values:
+        """Return what a site makes, or what it decorates."""
         if site.application is None:
-            return
-        if site.form.startswith("decorator"):
-            assert site.subject is not None
-            node = site.subject[1]
-            if isinstance(node, ast.ClassDef):
-                yield Applied(site.module, site.application, Class(site.module, node))
-            elif isinstance(node, FunctionNode):
-                yield Applied(site.module, site.application, Function(site.module, node))
-            return
-        yield from self.evaluator.values(site.module, site.application)
+            return frozenset()
+        match site.subject:
+            case module, ast.ClassDef() as node:
+                return frozenset((Class(module, node),))
+            case module, ast.FunctionDef() | ast.AsyncFunctionDef() as node:
+                return frozenset((Function(module, node),))
+        return self.evaluator.values(site.module, site.application)
 
     @property
     def definition(self) -> tuple[Module, ast.AST] | None:
@@ -232,21 +231,6 @@ class Target:
         if self.site is None:
             return {*self.functions}
         return set() if self.application is None else {self.application}
-
-    def _overridden(self) -> Iterator[ast.AST]:
-        """Yield the methods that it overrides, by whose names it may be called."""
-        function = self.place if self.site is None else None
-        cls = self.module.enclosing_class(function) if isinstance(function, FunctionNode) else None
-        for base in class_chain(self.evaluator, Class(self.module, cls)) if cls is not None else ():
-            for statement in base.node.body if isinstance(base, Class) else ():
-                if getattr(statement, "name", "") == self.name:
-                    yield statement
-
-    @property
-    def is_method(self) -> bool:
-        """Whether it is a method, which may be called by the name of a method that it overrides."""
-        function = self.place if self.site is None else None
-        return isinstance(function, FunctionNode) and bool(self.module.enclosing_class(function))
 
     def matches(self, value: Value | None) -> bool:
         """Return whether calling a value runs it; for a site's function, through the site's
@@ -436,12 +420,8 @@ class NameSearch:
             parent = module.parent(child)
             if parent is None:
                 return
-            makers = _defining_nodes(module, parent)
-            self._defining_nodes |= makers
-            for word, is_local in (
-                *_names_of(module, makers),
-                *_words_of_position(module, parent, child),
-            ):
+            self._defining_nodes |= _defining_nodes(module, parent)
+            for word, is_local in _words_of_position(module, parent, child):
                 self._add_word(word, module if is_local else None)
             if isinstance(parent, ast.stmt):
                 return
@@ -524,7 +504,6 @@ def words_of(module: Module, node: ast.AST) -> Iterator[_LocalWord]:
         return
     child = node
     for parent in module.ancestors(node):
-        yield from _names_of(module, _defining_nodes(module, parent))
         yield from _words_of_position(module, parent, child)
         if not isinstance(parent, ast.IfExp | ast.BoolOp | ast.NamedExpr):
             return
@@ -532,9 +511,10 @@ def words_of(module: Module, node: ast.AST) -> Iterator[_LocalWord]:
 
 
 def _words_of_position(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_LocalWord]:
-    """Yield the words that a part of `parent` gets from its position, except names of
-    definitions.
-    """
+    """Yield the words that a part of `parent` gets from its position."""
+    for maker in _defining_nodes(module, parent):
+        if isinstance(maker, Definition):
+            yield from _defined_words(module, maker)
     match parent:
         case ast.Assign(targets=targets):
             for target in targets:
@@ -553,12 +533,6 @@ def _words_of_position(module: Module, parent: ast.AST, child: ast.AST) -> Itera
                 yield parameter.arg, True
         case ast.Call(func=ast.Attribute(value=owner, attr=("append" | "insert" | "extend"))):
             yield from _target_words(module, owner)
-
-
-def _names_of(module: Module, makers: Iterable[ast.AST]) -> Iterator[_LocalWord]:
-    for maker in makers:
-        if isinstance(maker, Definition):
-            yield from _defined_words(module, maker)
 
 
 def _defined_words(module: Module, node: Definition) -> Iterator[_LocalWord]:
@@ -1177,20 +1151,17 @@ class _Search:
         module, node = subject
         own = [Class(module, node)] if isinstance(node, ast.ClassDef) else []
         values = self.evaluator.values(module, node) if isinstance(node, ast.expr) else own
-        for cls in values:
-            for base in project_bases(self.evaluator, cls) if isinstance(cls, Class) else ():
-                self._note_calls_of_first(base)
-
-    def _note_calls_of_first(self, cls: Class) -> None:
-        for method in cls.node.body:
-            if isinstance(method, ast.FunctionDef) and (first := first_parameter(method)):
-                for node in ast.walk(method):
-                    match node:
+        classes = [value for value in values if isinstance(value, Class)]
+        for base in (base for cls in classes for base in project_bases(self.evaluator, cls)):
+            for method in (m for m in base.node.body if isinstance(m, ast.FunctionDef)):
+                first = getattr(first_parameter(method), "arg", None)
+                for part in ast.walk(method):
+                    match part:
                         case ast.Call(
                             func=ast.Name(id=name)
                             | ast.Attribute(value=ast.Name(id=name), attr="__call__")
-                        ) if name == first.arg:
-                            self._escape(cls.module, node.func, f"`{method.name}` calls it")
+                        ) if name == first:
+                            self._escape(base.module, part.func, f"`{method.name}` calls it")
 
     def _is_instance(self, module: Module, node: ast.expr) -> bool:
         values = self.evaluator.values(module, node)

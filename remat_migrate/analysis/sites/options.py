@@ -28,6 +28,7 @@ from ..values.bind import (
 )
 from ..values.evaluator import Evaluator, class_chain
 from ..values.values import Class, External, Function, Instance, Partial, Value, layers
+from .calls import uses_of
 from .find_sites import options_in, sites_in, sites_of, sites_with
 from .site import Option, Site, own_call
 
@@ -146,19 +147,26 @@ def note_passed_apis(module: Module, reference: ast.expr, evaluator: Evaluator) 
 
 def passed_options(
     project: Project, option: Forwarded
-) -> tuple[list[Option], tuple[Module, ast.expr | ast.arg] | None]:
-    """Return what callers pass for a parameter of a wrapper, whose calls are sites, and a use of
-    it that hides callers; for another function, the parameter itself.
-    """
-    name = option.module.qualified_name(option.function)
-    sites = [site for site in sites_of(project) if site.api == name]
-    hiding = (s for s in sites if s.application is None and s.form != "partial")
-    if project.apis.find(name) is None:
-        return [], (option.module, option.parameter)
-    passed = [
-        s.arguments[option.parameter.arg] for s in sites if option.parameter.arg in s.arguments
-    ]
-    return passed, next(((site.module, site.reference) for site in hiding), None)
+) -> tuple[list[Option], tuple[Module, ast.expr | FunctionNode] | None]:
+    """Return what callers pass for a parameter, and a use of the function that hides callers."""
+    name, function = option.parameter.arg, Function(option.module, option.function)
+    wrapper = option.module.qualified_name(option.function)
+    if project.apis.find(wrapper) is not None:  # its calls are sites
+        sites = [site for site in sites_of(project) if site.api == wrapper]
+        hidden = (s for s in sites if s.application is None and s.form != "partial")
+        passed = [site.arguments[name] for site in sites if name in site.arguments]
+        return passed, next(((site.module, site.reference) for site in hidden), None)
+    passed = []
+    uses = uses_of(project, function)
+    hiding = [(escape.module, escape.node) for escape in uses.unseen]
+    for call in uses.passing:
+        bound = call.bound_to(option.function)
+        if bound.unclear:
+            hiding.append((call.module, call.node))
+        if (value := bound.by_name.get(name)) is not None:
+            keyword = next((k for k in call.arguments[1] if k.value is value), None)
+            passed.append(Option(name, value, call.module_of(value), call.node, keyword))
+    return passed, next(iter(hiding), None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

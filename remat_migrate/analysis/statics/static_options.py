@@ -568,7 +568,11 @@ def self_offset(project: Project, site: Site) -> SelfOffset | None:
     needs = tuple(traced_needs(project, site))
     if any(n.evidence == "array" or n.need.parameter not in names for n in needs):
         return None
-    flags = {p.name for p in wanted if _argument(project, static, p.parameter).is_option}
+    flags = {
+        p.name
+        for p in wanted
+        if Argument(project, static.target, p.parameter, static.bound).is_option
+    }
     exact = names <= needed | flags
     if any(n.evidence == "python" for n in needs):
         return SelfOffset(static, wanted, needs, exact)
@@ -593,13 +597,9 @@ def _shifted(static: StaticSite, shift: int) -> tuple[StaticParameter, ...] | No
     return tuple(wanted) or None
 
 
-def _argument(project: Project, static: StaticSite, parameter: ast.arg) -> Argument:
-    return Argument(project, static.target, parameter, static.bound)
-
-
 def _is_array(project: Project, static: StaticSite, parameter: ast.arg) -> bool:
     """Return whether a parameter is the module itself, or an array."""
-    argument = _argument(project, static, parameter)
+    argument = Argument(project, static.target, parameter, static.bound)
     if parameter is positional_parameters(static.function)[0] or argument.kind == "array":
         return True
     return argument.annotated_kind != "python" and is_computed_with(argument)

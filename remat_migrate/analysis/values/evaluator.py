@@ -408,6 +408,8 @@ class Evaluator:
         for base in self.ask(module):  # `import *`
             if isinstance(base, ModuleValue) and (found := self.member(base.module, node.id)):
                 return found
+            if isinstance(base, External) and (api := self.apis.find(f"{base.name}.{node.id}")):
+                return frozenset((External(api.name),))
         if hasattr(builtins, node.id):
             return frozenset((External(f"builtins.{node.id}"),))
         return NOTHING
@@ -662,6 +664,8 @@ def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Valu
         case Class() | Applied() | Wrapped() if _is_class(callee):
             # A wrapped Flax class makes instances whose calls are wrapped.
             return frozenset((Instance(callee),))
+        case Applied(target=Parameter() | None) if _may_be_class(ev, callee):
+            return frozenset((Instance(callee),)) if _is_called(module, node) else NOTHING
         case Partial(func=inner, call=given):
             return _called_partial(ev, inner, given, module, node)
         case Wrapped(how="jax.jit" | "?", func=inner):
@@ -730,6 +734,30 @@ def _is_class(value: Value | None) -> bool:
         case Applied(target=inner) | Wrapped(func=inner):
             return _is_class(inner)
     return False
+
+
+def _may_be_class(ev: Evaluator, applied: Applied) -> bool:
+    """Return whether an application takes classes: `nn.remat(get_block(name))`."""
+    node = applied.node
+    values = ev.values(applied.module, node.func if isinstance(node, ast.Call) else node)
+    apis = [api_of(ev.apis, value) for value in values]
+    return any(api is not None and api.wraps_classes for api in apis)
+
+
+def _is_called(module: Module, node: ast.Call) -> bool:
+    """Return whether the result of a call is called: `block(8)(x)`, possibly through a name."""
+    parent = module.parent(node)
+    if isinstance(parent, ast.Call):
+        return parent.func is node
+    if not isinstance(parent, ast.Assign):
+        return False
+    targets = {ast.unparse(target) for target in parent.targets}
+    return any(
+        isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Name | ast.Attribute)
+        and ast.unparse(n.func) in targets
+        for n in ast.walk(module.enclosing_function(node) or module.tree)
+    )
 
 
 def _getattr(ev: Evaluator, module: Module, node: ast.Call) -> Values:
