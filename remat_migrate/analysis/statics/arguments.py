@@ -21,8 +21,7 @@ from ...libraries.library_arguments import (
 )
 from ...libraries.library_needs import has_static_result, is_array_method
 from ..names.module import FunctionNode, Module, Place, last_name, parameters, reads_of
-from ..needs.dependence_analysis import Key
-from ..needs.needs import IDENTITY, MATCH, Need, Needs
+from ..needs.needs import IDENTITY, MATCH, Key, Need, Needs
 from ..project import Project
 from ..sites.calls import Call, Uses, overrides_of, passed_for
 from ..values.bind import Arguments, bind_call, default_of, positional_parameters

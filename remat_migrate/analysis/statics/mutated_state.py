@@ -31,8 +31,7 @@ from ..names.module import (
     own_nodes,
     reads_of,
 )
-from ..needs.dependence_analysis import runs_at_compile_time
-from ..needs.needs import ORDER, changes_in_place
+from ..needs.needs import ORDER, changes_in_place, runs_at_compile_time
 from ..project import Project
 from ..sites.calls import overrides_of, resolved
 from ..sites.site import Site

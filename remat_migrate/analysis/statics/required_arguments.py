@@ -10,8 +10,7 @@ from ...libraries.apis import Api
 from ...libraries.library_arguments import INSTANCES, LAYER_MODULES
 from ...libraries.library_needs import needs_of
 from ..names.module import FunctionNode, Module, Place, parameters
-from ..needs.dependence_analysis import Key
-from ..needs.needs import BRANCH, IDENTITY, Need, needed_results
+from ..needs.needs import BRANCH, IDENTITY, Key, Need, needed_results
 from ..project import Project
 from ..sites.calls import Call, Uses, candidates, is_field, overrides_of, uses_of
 from ..sites.find_sites import wrapped_by
