@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -234,8 +234,272 @@ _COPIES = frozenset(
 _COPYING_METHODS = frozenset({"copy", "_replace", "replace", "_asdict"})
 
 
-class DependenceAnalysis:
-    """Finds what the expressions of one function, nested functions included, depend on.
+def _kinds(found: Dependences) -> frozenset[tuple[str, Key | None, bool, bool]]:
+    """Return the dependences without their operations, to which each round adds some."""
+    return frozenset((d.parameter, d.index, d.operations is None, d.is_array) for d in found)
+
+
+def runs_at_compile_time(module: Module, node: ast.AST) -> bool:
+    """Return whether a node is inside `with jax.ensure_compile_time_eval():`."""
+    return any(
+        last_name(getattr(item.context_expr, "func", item)) == "ensure_compile_time_eval"
+        for around in module.ancestors(node)
+        if isinstance(around, ast.With)
+        for item in around.items
+    )
+
+
+# Reasons that are told apart.
+BRANCH = "a branch on it"
+LOOP = "a loop condition"
+ASSERTION = "an assertion on it"
+AND_OR = "`and`/`or` on it"
+NOT = "`not` on it"
+MATCH = "a match on it"
+IDENTITY = "an identity test"
+ORDER = "its order"
+CONDITIONS = frozenset({BRANCH, LOOP, ASSERTION})
+# Reasons that need the truth of a value, which for a container is known, whatever its items are.
+TRUTH = frozenset({*CONDITIONS, AND_OR, NOT})
+
+# A caller is told of so many places that need the same parameter in the same way: otherwise each
+# of n functions that call one another would know every place in all of them.
+_MOST_ALIKE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A place that needs a value at trace time.
+
+    Attributes:
+        parameter: the parameter that the value depends on, or CONSTANTS or UNSEEN.
+        index: the item that is needed, if it is only one; see Dependence.
+        module: the module with the place.
+        node: the expression that must be concrete.
+        reason: what needs it.
+        certain: False if the value only reaches a place that may need it.
+        opaque: whether that is code that cannot be seen.
+        called: whether the value, or a method of it that arrays do not have, is called.
+        type_test: whether the code tests the type of the value, or whether it is the same object as
+            another, which differs for a tracer.
+        changed: whether the code changes the object, of which a checkpointed function gets a copy,
+            or sees the order of a dictionary, which the copy does not keep.
+        stored: whether it puts something computed into the object.
+        operands: further parameters; there is no need unless they are Python values.
+        traced: the operations in between; see Dependence.
+        is_result: whether the value is certainly a result of JAX, which a checkpoint traces
+            whatever goes in.
+        passed: whether a result is passed to a function that computes with it.
+    """
+
+    parameter: str
+    index: int | str | None
+    module: Module
+    node: ast.expr
+    reason: str
+    certain: bool = True
+    opaque: bool = False
+    called: bool = False
+    type_test: bool = False
+    changed: bool = False
+    stored: bool = False
+    operands: frozenset[str] = frozenset()
+    traced: frozenset[tuple[Module, ast.expr]] = frozenset()
+    is_result: bool = False
+    passed: bool = False
+
+    @property
+    def operations(self) -> list[tuple[Module, ast.expr]]:
+        """The operations in `traced`, in source order."""
+        return sorted(self.traced, key=lambda t: (t[0].source.path, t[0].span(t[1])))
+
+    @property
+    def is_of_parameter(self) -> bool:
+        """Whether the place needs a parameter as it is, rather than something computed from it."""
+        return _is_parameter(self.module, self.node)
+
+    @property
+    def is_of_truth(self) -> bool:
+        """Whether the place needs only the truth of parameters as they are: `if not cache`."""
+        if self.reason not in TRUTH or self.index is not None or self.traced:
+            return False
+        waiting: list[ast.expr] = [self.node]
+        while waiting:
+            match waiting.pop():
+                case ast.BoolOp(values=values):
+                    waiting += values
+                case ast.UnaryOp(op=ast.Not(), operand=operand):
+                    waiting.append(operand)
+                case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                    pass
+                case node if not _is_parameter(self.module, node):
+                    return False
+        return True
+
+    def argument(self, function: FunctionNode) -> int | str | None:
+        """Return the index if the parameter is `*args` or `**kwargs`, whose items are arguments."""
+        a = function.args
+        stars = [p.arg for p in (a.vararg, a.kwarg) if p is not None]
+        return self.index if self.parameter in stars else None
+
+
+def _is_parameter(module: Module, node: ast.expr) -> bool:
+    bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
+    return bool(bindings) and all(b.kind == "parameter" for b in bindings)
+
+
+_NONE: frozenset[tuple[Module, ast.expr]] = frozenset()
+
+
+def merged_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
+    """Merge the needs of each place into one with operations and one without, in the same order.
+
+    Otherwise every call on the path to a need would double them; see `dependence.merged`.
+    """
+    found: dict[tuple[Need, bool], frozenset[tuple[Module, ast.expr]]] = {}
+    for need in needs:
+        alike = (replace(need, traced=_NONE) if need.traced else need, bool(need.traced))
+        found[alike] = found.get(alike, _NONE) | need.traced
+    return tuple(
+        replace(need, traced=traced) if traced else need for (need, _), traced in found.items()
+    )
+
+
+def passed_on(needs: Iterable[Need]) -> Iterator[Need]:
+    """Yield the needs of a function that concern its callers; of many that are alike, the first."""
+    alike: Counter[tuple[object, ...]] = Counter()
+    for need in needs:
+        reason = need.reason if need.reason in TRUTH else ""
+        kind = (
+            *(need.parameter, need.index, reason, need.certain, need.opaque, need.called),
+            *(need.type_test, need.operands, bool(need.traced), need.is_result),
+            *(need.passed, need.changed, need.stored),
+        )
+        alike[kind] += 1
+        if alike[kind] <= _MOST_ALIKE:
+            yield need
+
+
+@dataclass(frozen=True, slots=True)
+class NeededResult:
+    """A place that needs the value of a result of JAX, which a checkpoint traces whatever goes in.
+
+    If nothing traced goes in, the operation can run at compile time.
+
+    Attributes:
+        need: the place, with all operations that lead to it.
+        sources: the needs of all that goes into it.
+    """
+
+    need: Need
+    sources: tuple[Need, ...]
+
+    @property
+    def parameters(self) -> set[str]:
+        """The parameters that go in."""
+        return {need.parameter for need in self.sources} - {CONSTANTS, UNSEEN}
+
+    def may_be_traced(self, closed: Collection[str]) -> bool:
+        """Return whether something besides arguments goes in that may be traced; the calls do not
+        pass the parameters in `closed`.
+        """
+        return any(n.parameter == UNSEEN or n.parameter in closed for n in self.sources)
+
+
+def needed_results(needs: Iterable[Need]) -> Iterator[NeededResult]:
+    """Yield the results among the needs of a function, each place once."""
+    by_place: dict[ast.expr, list[Need]] = {}
+    for need in needs:
+        if need.certain and need.is_result:
+            by_place.setdefault(need.node, []).append(need)
+    for found in by_place.values():
+        traced = frozenset().union(*(need.traced for need in found))
+        yield NeededResult(replace(found[0], traced=traced), tuple(found))
+
+
+_CONTAINER_METHODS = frozenset(
+    (*dir(dict), *dir(list), *dir(tuple), *dir(set), "_replace", "_asdict", "replace", "unfreeze")
+)
+# Methods of containers that return None.
+_MUTATING_METHODS = frozenset(
+    {"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"}
+)
+# Methods that change their object, and return what they take or find.
+_TAKING_METHODS = frozenset({"pop", "popitem", "popleft", "setdefault", "appendleft"})
+# Methods of containers that hash their first argument, or use it as an index.
+_OF_KEY = frozenset(
+    {"get", "pop", "setdefault", "insert", "add", "discard", "__getitem__", "__contains__"}
+)
+# Methods that search for an equal item; the same object is equal without a comparison.
+_OF_EQUAL = frozenset({"index", "count", "remove"})
+# Builtins whose result does not depend on the order of their argument.
+_UNORDERED = frozenset(
+    {"sorted", "set", "frozenset", "len", "sum", "max", "min", "any", "all", "dict"}
+)
+# Builtins that compare the elements of their argument.
+_ON_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
+# Statements in which formatted text is a message.
+_MASKS = frozenset({"isfinite", "isnan", "isinf", "isclose", "isin", "logical_not"})
+_MESSAGES = (ast.Raise, ast.Assert, ast.Expr)
+_ARITHMETIC = "arithmetic on Python numbers"
+_STORED = "it is stored in an object"
+# Builtins that may read any variable of the function that calls them.
+_READING_VARIABLES = frozenset({"locals", "vars", "eval", "exec"})
+
+# A function and, for a method, the class of the object that it is called on.
+_Method = tuple[Function, Class | None]
+
+
+class Needs:
+    """Finds and caches the needs of functions."""
+
+    def __init__(self, overrides: Overrides) -> None:
+        self.evaluator = overrides.evaluator
+        self.overrides = overrides
+        self._answers = FixedPoint[_Method, tuple[Need, ...]](self._analyse, (), frozenset)
+        self._results: dict[tuple[_Method, Key | None], Dependences] = {}
+
+    def of(self, function: Function, receiver: Class | None = None) -> tuple[Need, ...]:
+        """Return the needs of a function in source order.
+
+        Args:
+            function: the function.
+            receiver: the class of the object, for a method; by default the class that defines it,
+                or a subclass.
+        """
+        return self._answers.answer(_method(function, receiver))
+
+    def _analyse(self, method: _Method) -> tuple[Need, ...]:
+        function, receiver = method
+        return merged_needs(_Analysis(self, function, receiver).needs())
+
+    def result(
+        self, function: Function, receiver: Class | None = None, key: Key | None = None
+    ) -> Dependences:
+        """Return the parameters that the result of a function, or an item of it, depends on."""
+        method = _method(function, receiver)
+        if (method, key) not in self._results:
+            node = function.node
+            self._results[method, key] = frozenset(Dependence(p.arg) for p in parameters(node))
+            analysis = _Analysis(self, function, method[1])
+            found: set[Dependence] = set()
+            for expr in returned_expressions(node):
+                found |= analysis.dependences(expr, key)
+            self._results[method, key] = merged(found)
+        return self._results[method, key]
+
+
+def _method(function: Function, receiver: Class | None) -> _Method:
+    """Return the cache key of a function, with the class of the object for a method."""
+    cls = function.module.enclosing_class(function.node)
+    if cls is None:
+        return function, None
+    return function, receiver or Class(function.module, cls, exact=False)
+
+
+class _Analysis:
+    """Finds what the expressions of one function, nested functions included, depend on, and its
+    needs.
 
     Attributes:
         evaluator: evaluates expressions.
@@ -245,23 +509,13 @@ class DependenceAnalysis:
         receiver: the class of the object that a method is called on.
     """
 
-    def __init__(
-        self,
-        function: Function,
-        receiver: Class | None,
-        overrides: Overrides,
-        result_of: Callable[[Function, Class | None, Key | None], Dependences],
-    ) -> None:
-        """`result_of` returns the parameters that the result of a function, given its receiver, or
-        an item of that result, depends on; `overrides` finds the methods that a call may run.
-        """
-        self.evaluator = overrides.evaluator
+    def __init__(self, needs: Needs, function: Function, receiver: Class | None) -> None:
+        self.evaluator = needs.evaluator
         self.module = function.module
         self.node = function.node
         self.scope = self.module.scope_of(function.node)
         self.receiver = receiver
-        self._overrides = overrides
-        self._result_of = result_of
+        self._needs = needs
         self._callees: dict[ast.expr, Callees] = {}
         self._numbers: dict[ast.expr, bool] = {}
         # A loop may compute a value from itself: `opts = merge(opts)`.
@@ -543,7 +797,7 @@ class DependenceAnalysis:
             return self._union([*returned_expressions(function.node), *arguments])
         call = full_arguments(callee, node)
         found: Dependences = NONE
-        for needed in self._result_of(function, receiver_of(callee), key):
+        for needed in self._needs.result(function, receiver_of(callee), key):
             name, operations = needed.parameter, needed.operations
             if name in (CONSTANTS, UNSEEN):
                 found |= {needed}
@@ -738,7 +992,7 @@ class DependenceAnalysis:
     def callees(self, node: ast.expr) -> Callees:
         """Return what calling an expression may run."""
         if node not in self._callees:
-            found = self._overrides.callees(self.module, node, self.receiver)
+            found = self._needs.overrides.callees(self.module, node, self.receiver)
             self._callees[node] = found
         return self._callees[node]
 
@@ -824,276 +1078,7 @@ class DependenceAnalysis:
                 )
         return False
 
-
-def _kinds(found: Dependences) -> frozenset[tuple[str, Key | None, bool, bool]]:
-    """Return the dependences without their operations, to which each round adds some."""
-    return frozenset((d.parameter, d.index, d.operations is None, d.is_array) for d in found)
-
-
-def runs_at_compile_time(module: Module, node: ast.AST) -> bool:
-    """Return whether a node is inside `with jax.ensure_compile_time_eval():`."""
-    return any(
-        last_name(getattr(item.context_expr, "func", item)) == "ensure_compile_time_eval"
-        for around in module.ancestors(node)
-        if isinstance(around, ast.With)
-        for item in around.items
-    )
-
-
-# Reasons that are told apart.
-BRANCH = "a branch on it"
-LOOP = "a loop condition"
-ASSERTION = "an assertion on it"
-AND_OR = "`and`/`or` on it"
-NOT = "`not` on it"
-MATCH = "a match on it"
-IDENTITY = "an identity test"
-ORDER = "its order"
-CONDITIONS = frozenset({BRANCH, LOOP, ASSERTION})
-# Reasons that need the truth of a value, which for a container is known, whatever its items are.
-TRUTH = frozenset({*CONDITIONS, AND_OR, NOT})
-
-# A caller is told of so many places that need the same parameter in the same way: otherwise each
-# of n functions that call one another would know every place in all of them.
-_MOST_ALIKE = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A place that needs a value at trace time.
-
-    Attributes:
-        parameter: the parameter that the value depends on, or CONSTANTS or UNSEEN.
-        index: the item that is needed, if it is only one; see Dependence.
-        module: the module with the place.
-        node: the expression that must be concrete.
-        reason: what needs it.
-        certain: False if the value only reaches a place that may need it.
-        opaque: whether that is code that cannot be seen.
-        called: whether the value, or a method of it that arrays do not have, is called.
-        type_test: whether the code tests the type of the value, or whether it is the same object as
-            another, which differs for a tracer.
-        changed: whether the code changes the object, of which a checkpointed function gets a copy,
-            or sees the order of a dictionary, which the copy does not keep.
-        stored: whether it puts something computed into the object.
-        operands: further parameters; there is no need unless they are Python values.
-        traced: the operations in between; see Dependence.
-        is_result: whether the value is certainly a result of JAX, which a checkpoint traces
-            whatever goes in.
-        passed: whether a result is passed to a function that computes with it.
-    """
-
-    parameter: str
-    index: int | str | None
-    module: Module
-    node: ast.expr
-    reason: str
-    certain: bool = True
-    opaque: bool = False
-    called: bool = False
-    type_test: bool = False
-    changed: bool = False
-    stored: bool = False
-    operands: frozenset[str] = frozenset()
-    traced: frozenset[tuple[Module, ast.expr]] = frozenset()
-    is_result: bool = False
-    passed: bool = False
-
-    @property
-    def operations(self) -> list[tuple[Module, ast.expr]]:
-        """The operations in `traced`, in source order."""
-        return sorted(self.traced, key=lambda t: (t[0].source.path, t[0].span(t[1])))
-
-    @property
-    def is_of_parameter(self) -> bool:
-        """Whether the place needs a parameter as it is, rather than something computed from it."""
-        return _is_parameter(self.module, self.node)
-
-    @property
-    def is_of_truth(self) -> bool:
-        """Whether the place needs only the truth of parameters as they are: `if not cache`."""
-        if self.reason not in TRUTH or self.index is not None or self.traced:
-            return False
-        waiting: list[ast.expr] = [self.node]
-        while waiting:
-            match waiting.pop():
-                case ast.BoolOp(values=values):
-                    waiting += values
-                case ast.UnaryOp(op=ast.Not(), operand=operand):
-                    waiting.append(operand)
-                case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
-                    pass
-                case node if not _is_parameter(self.module, node):
-                    return False
-        return True
-
-    def argument(self, function: FunctionNode) -> int | str | None:
-        """Return the index if the parameter is `*args` or `**kwargs`, whose items are arguments."""
-        a = function.args
-        stars = [p.arg for p in (a.vararg, a.kwarg) if p is not None]
-        return self.index if self.parameter in stars else None
-
-
-def _is_parameter(module: Module, node: ast.expr) -> bool:
-    bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
-    return bool(bindings) and all(b.kind == "parameter" for b in bindings)
-
-
-_NONE: frozenset[tuple[Module, ast.expr]] = frozenset()
-
-
-def merged_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
-    """Merge the needs of each place into one with operations and one without, in the same order.
-
-    Otherwise every call on the path to a need would double them; see `dependence.merged`.
-    """
-    found: dict[tuple[Need, bool], frozenset[tuple[Module, ast.expr]]] = {}
-    for need in needs:
-        alike = (replace(need, traced=_NONE) if need.traced else need, bool(need.traced))
-        found[alike] = found.get(alike, _NONE) | need.traced
-    return tuple(
-        replace(need, traced=traced) if traced else need for (need, _), traced in found.items()
-    )
-
-
-def passed_on(needs: Iterable[Need]) -> Iterator[Need]:
-    """Yield the needs of a function that concern its callers; of many that are alike, the first."""
-    alike: Counter[tuple[object, ...]] = Counter()
-    for need in needs:
-        reason = need.reason if need.reason in TRUTH else ""
-        kind = (
-            *(need.parameter, need.index, reason, need.certain, need.opaque, need.called),
-            *(need.type_test, need.operands, bool(need.traced), need.is_result),
-            *(need.passed, need.changed, need.stored),
-        )
-        alike[kind] += 1
-        if alike[kind] <= _MOST_ALIKE:
-            yield need
-
-
-@dataclass(frozen=True, slots=True)
-class NeededResult:
-    """A place that needs the value of a result of JAX, which a checkpoint traces whatever goes in.
-
-    If nothing traced goes in, the operation can run at compile time.
-
-    Attributes:
-        need: the place, with all operations that lead to it.
-        sources: the needs of all that goes into it.
-    """
-
-    need: Need
-    sources: tuple[Need, ...]
-
-    @property
-    def parameters(self) -> set[str]:
-        """The parameters that go in."""
-        return {need.parameter for need in self.sources} - {CONSTANTS, UNSEEN}
-
-    def may_be_traced(self, closed: Collection[str]) -> bool:
-        """Return whether something besides arguments goes in that may be traced; the calls do not
-        pass the parameters in `closed`.
-        """
-        return any(n.parameter == UNSEEN or n.parameter in closed for n in self.sources)
-
-
-def needed_results(needs: Iterable[Need]) -> Iterator[NeededResult]:
-    """Yield the results among the needs of a function, each place once."""
-    by_place: dict[ast.expr, list[Need]] = {}
-    for need in needs:
-        if need.certain and need.is_result:
-            by_place.setdefault(need.node, []).append(need)
-    for found in by_place.values():
-        traced = frozenset().union(*(need.traced for need in found))
-        yield NeededResult(replace(found[0], traced=traced), tuple(found))
-
-
-_CONTAINER_METHODS = frozenset(
-    (*dir(dict), *dir(list), *dir(tuple), *dir(set), "_replace", "_asdict", "replace", "unfreeze")
-)
-# Methods of containers that return None.
-_MUTATING_METHODS = frozenset(
-    {"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"}
-)
-# Methods that change their object, and return what they take or find.
-_TAKING_METHODS = frozenset({"pop", "popitem", "popleft", "setdefault", "appendleft"})
-# Methods of containers that hash their first argument, or use it as an index.
-_OF_KEY = frozenset(
-    {"get", "pop", "setdefault", "insert", "add", "discard", "__getitem__", "__contains__"}
-)
-# Methods that search for an equal item; the same object is equal without a comparison.
-_OF_EQUAL = frozenset({"index", "count", "remove"})
-# Builtins whose result does not depend on the order of their argument.
-_UNORDERED = frozenset(
-    {"sorted", "set", "frozenset", "len", "sum", "max", "min", "any", "all", "dict"}
-)
-# Builtins that compare the elements of their argument.
-_ON_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
-# Statements in which formatted text is a message.
-_MASKS = frozenset({"isfinite", "isnan", "isinf", "isclose", "isin", "logical_not"})
-_MESSAGES = (ast.Raise, ast.Assert, ast.Expr)
-_ARITHMETIC = "arithmetic on Python numbers"
-_STORED = "it is stored in an object"
-# Builtins that may read any variable of the function that calls them.
-_READING_VARIABLES = frozenset({"locals", "vars", "eval", "exec"})
-
-# A function and, for a method, the class of the object that it is called on.
-_Method = tuple[Function, Class | None]
-
-
-class Needs:
-    """Finds and caches the needs of functions."""
-
-    def __init__(self, overrides: Overrides) -> None:
-        self.evaluator = overrides.evaluator
-        self.overrides = overrides
-        self._answers = FixedPoint[_Method, tuple[Need, ...]](self._analyse, (), frozenset)
-        self._results: dict[tuple[_Method, Key | None], Dependences] = {}
-
-    def of(self, function: Function, receiver: Class | None = None) -> tuple[Need, ...]:
-        """Return the needs of a function in source order.
-
-        Args:
-            function: the function.
-            receiver: the class of the object, for a method; by default the class that defines it,
-                or a subclass.
-        """
-        return self._answers.answer(_method(function, receiver))
-
-    def _analyse(self, method: _Method) -> tuple[Need, ...]:
-        function, receiver = method
-        return merged_needs(_Analysis(self, function, receiver).needs())
-
-    def result(
-        self, function: Function, receiver: Class | None = None, key: Key | None = None
-    ) -> Dependences:
-        """Return the parameters that the result of a function, or an item of it, depends on."""
-        method = _method(function, receiver)
-        if (method, key) not in self._results:
-            node = function.node
-            self._results[method, key] = frozenset(Dependence(p.arg) for p in parameters(node))
-            analysis = _Analysis(self, function, method[1])
-            found: set[Dependence] = set()
-            for expr in returned_expressions(node):
-                found |= analysis.dependences(expr, key)
-            self._results[method, key] = merged(found)
-        return self._results[method, key]
-
-
-def _method(function: Function, receiver: Class | None) -> _Method:
-    """Return the cache key of a function, with the class of the object for a method."""
-    cls = function.module.enclosing_class(function.node)
-    if cls is None:
-        return function, None
-    return function, receiver or Class(function.module, cls, exact=False)
-
-
-class _Analysis(DependenceAnalysis):
-    """Finds the needs of one function, nested functions included."""
-
-    def __init__(self, needs: Needs, function: Function, receiver: Class | None) -> None:
-        super().__init__(function, receiver, needs.overrides, needs.result)
-        self._needs = needs
+    # -- needs
 
     def needs(self) -> Iterator[Need]:
         """Yield every need in the function's body, nested functions included."""
