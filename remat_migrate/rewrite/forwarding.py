@@ -31,7 +31,7 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change],
                 removed.setdefault(one.module, []).append(_reading(option, one, node))
         passed, hiding = passed_options(project, one)
         if hiding is not None:
-            reason = f"not all callers of `{one.function.name}` are known"
+            reason = f"`{one.function.name}` is passed on as a value, so not all callers are known"
             raise Refused(reason, *hiding)
         for other in passed:
             removed.setdefault(other.module, []).append(other.keyword or other.value)

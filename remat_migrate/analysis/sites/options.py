@@ -149,23 +149,35 @@ def passed_options(
     project: Project, option: Forwarded
 ) -> tuple[list[Option], tuple[Module, ast.expr | FunctionNode] | None]:
     """Return what callers pass for a parameter, and a use of the function that hides callers."""
-    name, function = option.parameter.arg, Function(option.module, option.function)
-    wrapper = option.module.qualified_name(option.function)
-    if project.apis.find(wrapper) is not None:  # its calls are sites
-        sites = [site for site in sites_of(project) if site.api == wrapper]
-        hidden = (s for s in sites if s.application is None and s.form != "partial")
-        passed = [site.arguments[name] for site in sites if name in site.arguments]
-        return passed, next(((site.module, site.reference) for site in hidden), None)
-    passed = []
-    uses = uses_of(project, function)
-    hiding = [(escape.module, escape.node) for escape in uses.unseen]
-    for call in uses.passing:
-        bound = call.bound_to(option.function)
-        if bound.unclear:
-            hiding.append((call.module, call.node))
-        if (value := bound.by_name.get(name)) is not None:
-            keyword = next((k for k in call.arguments[1] if k.value is value), None)
-            passed.append(Option(name, value, call.module_of(value), call.node, keyword))
+    name, function = option.parameter.arg, option.function
+    qualified = option.module.qualified_name(function)
+    passed: list[Option] = []
+    hiding: list[tuple[Module, ast.expr | FunctionNode]] = []
+    values: list[tuple[Module, ast.expr | FunctionNode]]
+    if project.apis.find(qualified) is not None:  # its calls are sites
+        sites = [site for site in sites_of(project) if site.api == qualified]
+        unused = [s for s in sites if s.application is None and s.form != "partial"]
+        values = [(site.module, site.reference) for site in unused]
+        passed += (site.arguments[name] for site in sites if name in site.arguments)
+    else:
+        uses = uses_of(project, Function(option.module, function))
+        values = [(escape.module, escape.node) for escape in uses.unseen]
+        for call in uses.passing:
+            bound = call.bound_to(function)
+            if bound.unclear:
+                hiding.append((call.module, call.node))
+            if (value := bound.by_name.get(name)) is not None:
+                keyword = next((k for k in call.arguments[1] if k.value is value), None)
+                passed.append(Option(name, value, call.module_of(value), call.node, keyword))
+    for module, node in values:
+        holder = module.parent(node)
+        # `lift(wrapper, target, concrete=False)` passes both on.
+        keywords = holder.keywords if isinstance(holder, ast.Call) else ()
+        if keyword := next((k for k in keywords if k.arg == name), None):
+            assert isinstance(holder, ast.Call)
+            passed.append(Option(name, keyword.value, module, holder, keyword))
+        else:
+            hiding.append((module, node))
     return passed, next(iter(hiding), None)
 
 
