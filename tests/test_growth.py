@@ -91,7 +91,7 @@ def test_a_function_is_followed_through_so_many_modules(modules: int, is_fixed: 
 
 
 def test_a_file_with_too_many_assignments_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remat_migrate.analysis.names.flow._MOST_SEEN", 400)
+    monkeypatch.setattr("remat_migrate.analysis.names.module._MOST_SEEN", 400)
     head, end = "import jax\ndef f(x, k):\n", "    return x\ng = jax.checkpoint(f, concrete=True)\n"
     branch = "    if k:\n        x = x + 1\n"
     found = findings({"few.py": head + 10 * branch + end, "many.py": head + 40 * branch + end})
