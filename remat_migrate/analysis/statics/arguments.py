@@ -555,6 +555,17 @@ class Argument:
         return reads_of(self.module, self.name, self.parameter)
 
     @property
+    def changed_array(self) -> ast.AugAssign | None:
+        """Where the function changes an array of NumPy that a call passes: `x += 1`."""
+        passed = (value for place in self.passed for value in self.project.values(*place))
+        if not any(isinstance(v, Result) and v.name.startswith("numpy.") for v in passed):
+            return None
+        scope = self.module.scope_of(self.target.function.node)
+        nodes = [binding.node for binding in scope.bindings.get(self.name, ())]
+        changes = [node for node in nodes if isinstance(node, ast.AugAssign)]
+        return changes[0] if changes and len(changes) == len(nodes) - 1 else None
+
+    @property
     def has_attributes(self) -> bool:
         """Whether the function reads attributes that neither an array nor a string has."""
         return any(

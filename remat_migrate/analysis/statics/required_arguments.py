@@ -232,6 +232,13 @@ class _Decision:
                 " returned"
             )
             self.obstacle = Obstacle(reason, module, returned, "returned here")
+        for argument in self.arguments if self.obstacle is None else ():
+            if (change := argument.changed_array) is not None:
+                reason = (
+                    f"`{module.segment(change)}` changes the array of NumPy that a call passes, and in"
+                    " a checkpoint only a copy: return it, or change it before the call"
+                )
+                self.obstacle = Obstacle(reason, module, change, "changed here", argument.name)
         if self.obstacle is None and (kept := leaking(self.project, self.target)) is not None:
             module, node = kept
             reason = (
