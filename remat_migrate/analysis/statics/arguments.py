@@ -169,9 +169,7 @@ def _name(project: Project, module: Module, node: ast.Name, depth: int) -> Kind:
                 assert isinstance(binding.node, ast.arg)
                 assert isinstance(binding.scope.node, FunctionNode)
                 kinds.append(
-                    project.once(
-                        parameter_kind, module, binding.scope.node, binding.node, depth - 1
-                    )
+                    project.once(parameter_kind, module, binding.scope.node, binding.node, depth)
                 )
             case "def" | "class" | "import":
                 kinds.append(_objects(project, module, node))

@@ -21,6 +21,7 @@ from ...libraries.apis import KNOWN_PACKAGES
 from ..names.module import (
     Binding,
     FunctionNode,
+    Mentions,
     Module,
     Place,
     Scope,
@@ -33,10 +34,11 @@ from ..names.module import (
 )
 from ..needs.needs import ORDER, changes_in_place, runs_at_compile_time
 from ..project import Project
-from ..sites.calls import overrides_of, resolved
+from ..sites.calls import attributes_of, overrides_of, resolved
 from ..sites.site import Site
 from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
 from ..values.containers import sources
+from ..values.declarations import self_assignments
 from ..values.evaluator import Target, class_chain, targets_of
 from ..values.values import (
     NOTHING,
@@ -75,7 +77,7 @@ _DEFINITIONS = ("def", "class", "import")
 _CONFIGURATION = ("os.environ", "jax.config.")
 _SURROUNDINGS = (
     "os.environ", "os.getenv", "random.", "numpy.random.", "time.", "datetime.", "builtins.open",
-    "contextvars.",
+    "contextvars.", "queue.",
 )  # fmt: skip
 
 
@@ -176,8 +178,14 @@ class _State:
             isinstance(called := underlying(value), External | Result)
             and called.name.startswith(names)
             for expr in read
-            for value in self.project.values(function.module, expr)
+            for value in self._resolved(function.module, expr)
         )
+
+    def _resolved(self, module: Module, node: ast.expr) -> Values:
+        """Return what an expression may be, of parameters by what callers pass."""
+        if isinstance(node, ast.Attribute):
+            return self.project.values(module, node) or attributes_of(self.project, module, node)
+        return union(resolved(self.project, v) for v in self.project.values(module, node))
 
     def changing_in(self, bound: Iterable[Place]) -> Place | None:
         """Return a name in arguments that are bound already, whose object changes."""
@@ -215,6 +223,7 @@ class _State:
             return
         callees = overrides_of(self.project).callees(function.module, node, owner)
         values = union(resolved(self.project, value) for value in callees.values)
+        values = values or self._resolved(function.module, node)
         outside = self._is_outside(function, owner, node)
         above = function.module.parent(node)
         is_called = isinstance(above, ast.Call) and above.func is node
@@ -273,7 +282,7 @@ class _State:
                 return True
         if not isinstance(above, ast.Call) or above.func is not node:
             is_read = not all(map(_is_library, self.project.values(module, node)))
-        for place in origins_of(self.project, module, node):
+        for place in {(module, node): None, **origins_of(self.project, module, node)}:
             line = since if place == (module, node) else place[1].lineno
             for variable in _variables(self.project, *place):
                 owner, scope, name = variable
@@ -299,9 +308,9 @@ class _State:
             for node in find_mentions(module).written.get(name, ())
         ) or any(self._writes_by_name(module, owner, name) for module in modules)
 
-    def _writes_by_name(self, module: Module, owner: Module, name: str) -> bool:
-        """Return whether a module assigns to a variable of `owner` by its name: `setattr`,
-        `globals()`, or `mock.patch`.
+    def _writes_by_name(self, module: Module, owner: Module | None, name: str) -> bool:
+        """Return whether a module assigns to an attribute, or a variable of `owner`, by its name:
+        `setattr`, `globals()`, or `mock.patch`.
         """
         mentions = find_mentions(module)
         for word in ("setattr", "patch", "globals"):
@@ -341,8 +350,8 @@ class _State:
         start = self.reached[0][0]
         if module.enclosing_function(node) is not None:
             return True
-        if module is start.module:
-            return getattr(node, "lineno", 0) > start.node.lineno
+        if module is start.module and getattr(node, "lineno", 0) <= start.node.lineno:
+            return False
         loops = [n for n in module.ancestors(node) if isinstance(n, ast.For | ast.While)]
         last = getattr([node, *loops][-1], "end_lineno", 0)
         return last >= self.project.once(_first_call, module)
@@ -364,20 +373,39 @@ class _State:
         first = first_parameter(function.node)
         if owner is not None and first is not None and last_name(node.value) == first.arg:
             module = owner.module
-            if _MODULE in class_chain(self.evaluator, owner):
+            bases = class_chain(self.evaluator, owner)
+            if _MODULE in bases:
                 return False  # Flax rejects assignments outside of `setup`
+            if any(
+                self._holds_changing(base.module, given, function.node.lineno)
+                for base in bases
+                if isinstance(base, Class)
+                for given in self_assignments(base.node).get(node.attr, ())
+                if isinstance(given, ast.Name)
+            ):
+                return True
         above = function.module.parent(node)
         is_called = isinstance(above, ast.Call) and above.func is node
+
+        def uses(mentions: Mentions) -> tuple[ast.Attribute, ...]:
+            read = () if is_called else mentions.attributes.get(node.attr, ())
+            return (*mentions.written.get(node.attr, ()), *read)
+
         return any(
+            (
+                self._writes_by_name(user, None, node.attr)
+                or any(self._changes_later(user, use) for use in uses(find_mentions(user)))
+            )
+            and _may_get_instances(self.project, user.source.path, module.source.path)
+            for user in self.project.mentioning([node.attr])
+        )
+
+    def _changes_later(self, user: Module, use: ast.Attribute) -> bool:
+        """Return whether a use of an attribute, not in an initialiser, changes it or its object."""
+        return (
             getattr(user.enclosing_function(use), "name", "") not in _INITIALISERS
             and (not isinstance(use.ctx, ast.Load) or _changes(self.project, user, use, set()))
-            and _may_get_instances(self.project, user.source.path, module.source.path)
             and self._runs_later(user, use)
-            for user in self.project.mentioning([node.attr])
-            for use in (
-                *find_mentions(user).written.get(node.attr, ()),
-                *(() if is_called else find_mentions(user).attributes.get(node.attr, ())),
-            )
         )
 
 

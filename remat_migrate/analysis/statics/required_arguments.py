@@ -235,16 +235,16 @@ class _Decision:
         for argument in self.arguments if self.obstacle is None else ():
             if (change := argument.changed_array) is not None:
                 reason = (
-                    f"`{module.segment(change)}` changes the array of NumPy that a call passes, and in"
-                    " a checkpoint only a copy: return it, or change it before the call"
+                    f"`{module.segment(change)}` changes the array of NumPy that a call passes, and"
+                    " in a checkpoint only a copy: return it, or change it before the call"
                 )
                 self.obstacle = Obstacle(reason, module, change, "changed here", argument.name)
         if self.obstacle is None and (kept := leaking(self.project, self.target)) is not None:
             module, node = kept
             reason = (
-                f"`{module.segment(node)}` is kept for later calls, and in a checkpoint it is a"
-                " tracer: return it instead; if no argument goes in, compute it in"
-                " `with jax.ensure_compile_time_eval():`"
+                f"`{module.segment(node)}` is kept for later calls: a checkpoint does so only when"
+                " JAX traces it, and keeps a tracer of what JAX computes: return it instead; if no"
+                " argument goes in, compute it in `with jax.ensure_compile_time_eval():`"
             )
             self.obstacle = Obstacle(reason, module, node, "is kept for later calls")
         if self.own_self is not None and self.obstacle is None:

@@ -38,11 +38,21 @@ def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
                     targets = [inner.target]
                 case _:
                     continue
-            for target in targets:
+            for target, given in (pair for one in targets for pair in _pairs(one, value)):
                 match target:
                     case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == first.arg:
-                        found[attr] = (*found.get(attr, ()), value)
+                        found[attr] = (*found.get(attr, ()), given)
     return found
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the targets of an assignment with their values: two of `a, b = x, y`."""
+    match target, value:
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            for pair in zip(targets, values, strict=True):
+                yield from _pairs(*pair)
+        case _:
+            yield target, value
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
