@@ -35,7 +35,7 @@ def f(x):
         ("def main(x):\n    return f(x)\n", None),
         (
             "def change(config):\n    setattr(config, 'scale', 3)\ng = lambda: change(CONFIG)\n",
-            "CONFIG",
+            "CONFIG.scale",
         ),
     ],
 )
