@@ -35,6 +35,7 @@ _FLAG, _VARIABLE = f"`jax_new_checkpoint` {_REMOVED}", f"`JAX_NEW_CHECKPOINT` {_
 _MESSAGES: Mapping[Form, tuple[Severity, str]] = {
     "update": ("error", f"{_FLAG}; setting it raises `AttributeError`"),
     "read": ("error", f"{_FLAG}; reading it raises `AttributeError`"),
+    "handled": ("warning", f"{_FLAG}; the code handles its absence"),
     "attribute": ("warning", f"{_FLAG}; setting the attribute has no effect"),
     "environment": ("warning", f"{_VARIABLE} and has no effect"),
     "option": ("error", f"`--jax_new_checkpoint` {_REMOVED} and is now rejected"),

@@ -23,9 +23,10 @@ from .project import Project
 from .sites.references import is_used_elsewhere
 from .values.values import External, Function, Parameter, Result
 
-# The effect of a use on current JAX: `update` and `read` raise AttributeError, `option` ends the
-# program; `attribute` and `environment` have no effect. `name` is unclear, and may be a read.
-Form = Literal["update", "read", "attribute", "environment", "option", "name"]
+# The effect of a use on current JAX: `update` and `read` raise AttributeError, unless the code
+# around has `handled` that; `option` ends the program; `attribute` and `environment` have no effect.
+# `name` is unclear, and may be a read.
+Form = Literal["update", "read", "handled", "attribute", "environment", "option", "name"]
 
 VARIABLE, OPTION = "JAX_NEW_CHECKPOINT", "jax_new_checkpoint"
 NAMES = (OPTION, VARIABLE)
@@ -56,7 +57,7 @@ def reasons_to_keep(project: Project) -> Mapping[Form, str]:
         for use in _all_uses(module, project):
             text = str(getattr(use.node, "value", "")).strip("-").replace("-", "_")
             for form, name in read_as.items():
-                is_read = use.form == "read" and form == "attribute"
+                is_read = use.form in ("read", "handled") and form == "attribute"
                 if is_read or (text == name and not use.sure and use.form in ("name", form)):
                     source, span = module.location(use.node)
                     line = source.position(span.start)[0]
@@ -234,6 +235,9 @@ class _Finder:
             case False:
                 return None
         if form == "read":
+            has_default = isinstance(part, ast.Call) and len(part.args) > 2
+            if has_default or last_name(getattr(part, "func", part)) == "hasattr":
+                form = "handled"
             return FlagUse(node, form, reason=_READ)
         return self._setting(node, form, part, values)
 
@@ -286,6 +290,7 @@ class _Finder:
             reason = "evaluating the value may have side effects: keep them by hand"
         elif form != "environment" and any(map(_handles_failure, self.module.ancestors(remove))):
             reason = "a `try` around it depends on whether it fails: keep what runs today"
+            form = "handled" if form == "update" else form
         return FlagUse(node, form, None if reason else remove, reason)
 
     def _text(self, node: ast.Constant, text: str) -> FlagUse | None:
