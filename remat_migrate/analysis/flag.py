@@ -23,9 +23,9 @@ from .project import Project
 from .sites.references import is_used_elsewhere
 from .values.values import External, Function, Parameter, Result
 
-# The effect of a use on current JAX: `update` and `read` raise AttributeError, unless the code
-# around has `handled` that; `option` ends the program; `attribute` and `environment` have no effect.
-# `name` is unclear, and may be a read.
+# The effect of a use on current JAX: `update` and `read` raise AttributeError, and `handled` is one
+# of these where the code expects that; `option` ends the program; `attribute` and `environment`
+# have no effect. `name` is unclear, and may be a read.
 Form = Literal["update", "read", "handled", "attribute", "environment", "option", "name"]
 
 VARIABLE, OPTION = "JAX_NEW_CHECKPOINT", "jax_new_checkpoint"
