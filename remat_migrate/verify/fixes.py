@@ -17,7 +17,6 @@ from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
 from .options import VerifyOptions, check_options, find_python
 from .project_tests import ProjectTests, project_tests
 from .prove import ProofInterrupted, prove
-from .schedule import ignore
 from .units.module_diff import unit_at
 from .units.project_diff import all_units, callers, diff_project
 
@@ -162,7 +161,7 @@ class _Rounds:
             using,
             is_partial=True,
         )
-        proof = prove(task, self._progress, ignore, self._tests)
+        proof = prove(task, self._progress, self._tests)
         if proof.interrupted:
             raise ProofInterrupted(proof)
         verdicts = (*filter(is_reported, proof.verdicts), *changed.unproved)

@@ -122,7 +122,7 @@ def callers(
         new = _outline_of(path, after, prefilter)
         if is_test(path) or not new.units:
             continue
-        libraries = {name for name, pieces in new.bindings.items() if _is_of_jax(pieces)}
+        libraries = {name for name, pieces in new.values.items() if _is_of_jax(pieces)}
         for qualname, pieces in new.units.items():
             names = {n for n in by_name if any(_reads(piece, n, libraries) for piece in pieces)}
             # Elsewhere, attributes of these names are other functions: `scan`, `build`.
