@@ -37,7 +37,7 @@ class _How(NamedTuple):
         first: for its programs.
         values: with the values, if it is for its programs.
         seed: of Python's and NumPy's random numbers.
-        constants: compute them in its programs, see `worker.program.trace.programs`.
+        constants: compute what depends on no argument, instead of tracing it.
     """
 
     derivatives: bool = False

@@ -5,6 +5,7 @@ Results are written as arrays of numpy, and their dtypes in JSON: comparing them
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -68,7 +69,8 @@ def evaluate(
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `derivatives`, of its derivatives, which suffice if both sides agree. Without
     `values`, or if an argument is abstract, there are only the programs. `seed` is that of Python
-    and NumPy; for `constants`, see `trace.programs`.
+    and NumPy; for `constants`, see
+    `_Program.traced`.
     """
     writer = _Writer(folder, seed)
     modes: Dict[str, Any] = {}
@@ -248,17 +250,17 @@ class _Program:
             return [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
 
         chosen = [] if values_alone else self.differentiable
-        place_of = relocate.place_in_copy
-        programs = trace.programs(traced, arrays, chosen, place_of, thorough, constants)
-        concrete = None
-        if programs["forward"].get("is_concrete") and not has_abstract(arrays):
-            concrete = programs["forward"]["error"]
-            programs = trace.programs(traced, arrays, chosen, place_of, thorough, constants=True)
-        return {
-            "result": result,
-            "programs": programs,
-            "concrete": concrete,
-        }
+
+        def programs(constants: bool) -> Dict[str, Any]:
+            # What depends on no argument is computed, as outside `jax.jit`: Python may use it.
+            with jax.ensure_compile_time_eval() if constants else contextlib.nullcontext():
+                return trace.programs(traced, arrays, chosen, relocate.place_in_copy, thorough)
+
+        found, concrete = programs(constants), None
+        if found["forward"].get("is_concrete") and not has_abstract(arrays):
+            concrete = found["forward"]["error"]
+            found = programs(constants=True)
+        return {"result": result, "programs": found, "concrete": concrete}
 
     def arrays(self) -> List[Any]:
         """Return copies of the arrays: the function may change or donate them."""
