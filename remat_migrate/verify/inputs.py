@@ -48,24 +48,21 @@ class Cases:
 
 def summary_of(about: Iterable[str]) -> str:
     """Return what distinguishes some cases: `both values of is_training`."""
-    values: dict[str, list[str]] = {}
-    given = dict.fromkeys(about)
-    resized = [each for each in given if each.startswith(RESIZED)]
-    scaled = [each for each in given if each in MAGNITUDES]
-    plain = (each for each in given if each not in resized and each not in scaled)
-    for part in dict.fromkeys(p for each in plain for p in each.split(", ") if p):
-        name, _, value = part.partition("=")
-        values.setdefault(name, []).append(value)
+    values: dict[str, dict[str, None]] = {}
+    varied: dict[str, dict[str, None]] = {}
+    for each in about:
+        if each.startswith(RESIZED) or each in MAGNITUDES:
+            varied[RESIZED if each.startswith(RESIZED) else "other magnitudes"] = {}
+        else:
+            for part in filter(None, each.split(", ")):
+                name, _, value = part.partition("=")
+                values.setdefault(name, {})[value] = None
     said = []
-    for name, found in values.items():
+    for name, found in {**values, **varied}.items():
         if sorted(found) == ["False", "True"]:
             said.append(f"both values of {name}")
         else:
             said.append(f"{name}={'|'.join(found)}" if any(found) else name)
-    if resized:
-        said.append("other sizes")
-    if scaled:
-        said.append("other magnitudes")
     return ", ".join(said)
 
 

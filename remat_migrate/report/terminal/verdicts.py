@@ -64,9 +64,6 @@ def proof_lines(
         yield f"{outcome}  {files} ({printable(detail)})"
     if proof.command:
         yield from _command(proof, screen)
-    # The version is empty for a side that did not run.
-    if all(proof.jax) and proof.jax[0] != proof.jax[1]:
-        yield "the old code ran under jax {}, the new code under jax {}".format(*proof.jax)
     for note in proof.notes:
         yield f"note: {printable(note)}"
 

@@ -117,10 +117,9 @@ class _Copying:
     def run(self) -> None:
         listed = {self._relative(path) for path in list_files(self.root, lambda name: True)}
         kept = {above for path in (*listed, *self._texts) for above in path.parents}
-        forced = {above for path in self._texts for above in path.parents}
         waiting = [Path()]
         for place in waiting:
-            self._copy_folder(place, listed, kept, forced, waiting)
+            self._copy_folder(place, listed, kept, waiting)
         for place, data in self._texts.items():
             self._write(place, data)
         # Remove empty folders, inner ones first, because they can be imported.
@@ -146,21 +145,14 @@ class _Copying:
     # -- folders
 
     def _copy_folder(
-        self,
-        place: Path,
-        listed: set[Path],
-        kept: set[Path],
-        forced: set[Path],
-        waiting: list[Path],
+        self, place: Path, listed: set[Path], kept: set[Path], waiting: list[Path]
     ) -> None:
         (self.folder / place).mkdir(parents=True, exist_ok=True)
         for entry in self._entries(place):
             inner = place / entry.name
             if inner in self._texts or inner in self._removed or self._is_left_out(entry, inner):
                 continue
-            if inner in forced:
-                waiting.append(inner)
-            elif entry.is_symlink():
+            if entry.is_symlink():
                 self._copy_link(inner)
             elif entry.is_dir(follow_symlinks=False):
                 if inner in kept:

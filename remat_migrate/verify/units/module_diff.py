@@ -8,38 +8,19 @@ name whose import or value changed. The functions that it calls do not count: th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from pathlib import Path
 
 from ...errors import SourceError
-from ..evidence import Spot
+from ..evidence import Unit
 from .edits import Edits
 from .outline import STAR, Outline, Piece, Pieces, outline, owner_of
 
 MODULE = ""
+_NO_FILE = Unit(Path(), MODULE)
 _CALLED = ("__call__", "forward")
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedUnit:
-    """A unit that both texts define and that differs.
-
-    Attributes:
-        qualname: `function`, `Class.method`, `Class.Inner.method`, `name`; "" for the module, and
-            `Class` for a class that changed and has no methods of its own.
-        line: its line in the new text.
-        before: the edited pieces of the old text.
-        after: the edited pieces of the new text.
-        edited: see `Unit.edited`.
-    """
-
-    qualname: str
-    line: int
-    before: tuple[Spot, ...] = field(default=(), compare=False)
-    after: tuple[Spot, ...] = field(default=(), compare=False)
-    edited: Mapping[str, Sequence[Any]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +28,29 @@ class ModuleDiff:
     """The difference between two texts of a module, as qualified names of units.
 
     Attributes:
-        changed: the units that both have, in the order of the new text, the module itself last.
+        changed: the units that both have, in the order of the new text, the module itself last. A
+            class that changed and has no methods of its own is one, too.
         added: units that only the new text has.
         removed: units that only the old text has.
     """
 
-    changed: tuple[ChangedUnit, ...] = ()
+    changed: tuple[Unit, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
 
-def diff_modules(before: str, after: str) -> ModuleDiff:
+def diff_modules(before: str, after: str, module: Unit = _NO_FILE) -> ModuleDiff:
     """Compare two texts of a module, ignoring positions, formatting, comments and docstrings.
+
+    Args:
+        before: the old text.
+        after: the new text.
+        module: the module as a unit, like which the others are made.
 
     Raises:
         SourceError: this interpreter cannot parse one of the texts.
     """
-    return _Comparison(outline(before), outline(after)).diff()
+    return _Comparison(outline(before), outline(after), module).diff()
 
 
 def unit_at(text: str, offset: int) -> str:
@@ -87,7 +74,8 @@ def unit_at(text: str, offset: int) -> str:
 class _Comparison:
     """Two outlines of a module, and the units found to differ."""
 
-    def __init__(self, before: Outline, after: Outline) -> None:
+    def __init__(self, before: Outline, after: Outline, module: Unit) -> None:
+        self._module = module
         self._sides = (before, after)
         self._after = after
         self._changed: set[str] = set()
@@ -114,13 +102,13 @@ class _Comparison:
             tuple(_only_in(old, new)),
         )
 
-    def _changed_units(self) -> list[ChangedUnit]:
+    def _changed_units(self) -> list[Unit]:
         after = self._after
         pieces = {name: after.units.get(name) or after.classes[name] for name in self._changed}
         found = [self._changed_unit(name, each[-1].line) for name, each in pieces.items()]
         return sorted(found, key=lambda unit: (unit.line, unit.qualname))
 
-    def _changed_unit(self, name: str, line: int) -> ChangedUnit:
+    def _changed_unit(self, name: str, line: int) -> Unit:
         """Return a unit with its edited pieces, and those of the values that it reads."""
         edits = Edits()
         old, new = self._nodes(name)
@@ -135,7 +123,13 @@ class _Comparison:
             if reads and not (imported and is_edited):
                 read.add(other)
         edits.read(old, new, read, self._edited_attributes(name, edits))
-        return ChangedUnit(name, line, *edits.spots, edits.values)
+        return self._unit(name, line, edits)
+
+    def _unit(self, name: str, line: int, edits: Edits) -> Unit:
+        before, after = edits.spots
+        return replace(
+            self._module, qualname=name, line=line, before=before, after=after, edited=edits.values
+        )
 
     def _is_imported(self, name: str) -> bool:
         return any(piece.is_import for side in self._sides for piece in side.values.get(name, ()))
@@ -246,7 +240,7 @@ class _Comparison:
 
     # -- the module itself
 
-    def _changed_module(self, unread: Sequence[str]) -> Iterator[ChangedUnit]:
+    def _changed_module(self, unread: Sequence[str]) -> Iterator[Unit]:
         """Yield the module as a unit if something changed in it that belongs to no other unit."""
         old, new = self._sides
         rebound = [
@@ -260,7 +254,7 @@ class _Comparison:
             for name in unread:
                 if not self._is_imported(name):
                     edits.compare(*self._nodes(name))
-            yield ChangedUnit(MODULE, lines[0], *edits.spots, edits.values)
+            yield self._unit(MODULE, lines[0], edits)
 
 
 def _any_reads(pieces: Iterable[Piece], name: str) -> bool:

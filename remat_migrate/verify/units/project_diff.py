@@ -64,18 +64,12 @@ def diff_project(
             notes.append(f"{name}: {'new' if before is None else 'removed'} file, not compared")
         else:
             try:
-                found = diff_modules(_text(path, before), _text(path, after))
+                module = _unit(path, "", 1, import_names)
+                found = diff_modules(_text(path, before), _text(path, after), module)
             except SourceError as error:
                 not_exercised(Unit(path, ""), f"cannot be parsed: {error}")
                 continue
-            for changed in found.changed:
-                unit = replace(
-                    _unit(path, changed.qualname, changed.line, import_names),
-                    before=changed.before,
-                    after=changed.after,
-                    edited=changed.edited,
-                )
-                units.append(unit)
+            units += found.changed
             notes += _notes(name, found)
     return ProjectDiff(tuple(units), tuple(unproved), tuple(notes))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from typing import Any, Dict, List, Tuple
 
@@ -14,7 +13,7 @@ from .comparison.evaluate import described_arrays, in_turn
 from .comparison.evaluate import evaluate as evaluate_unit
 from .environment import configuration, effects
 from .inputs import declared, variants
-from .load import Unit, load_unit
+from .load import load_unit
 from .lookup import fits
 from .program import agreement
 from .project import constructors
@@ -30,22 +29,13 @@ def make(request: Reply) -> Reply:
     if not request["qualname"]:
         case: Dict[str, Any] = {"args": (), "kwargs": {}, "context": None, "asked_for": False}
         return _saved([("the module is imported", case)], request["folder"])
-    if unit.is_fixture and inspect.signature(unit.function).parameters:
-        return {
-            "cases": [],
-            "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
-        }
-    with module_state.restored(unit.function):
-        return _made(unit, request)
-
-
-def _made(unit: Unit, request: Reply) -> Reply:
     variants.edited = request["edited"]
-    made = unit_cases.all_cases(unit, constructors.records(), request["seconds"])
-    cases = list(made.cases)
-    for _, case in cases:
-        case["left_out"] = unit_cases.left_out(unit.function, case)
-    reply = _saved(cases, request["folder"])
+    with module_state.restored(unit.function):
+        made = unit_cases.all_cases(unit, constructors.records(), request["seconds"])
+        cases = list(made.cases)
+        for _, case in cases:
+            case["left_out"] = unit_cases.left_out(unit.function, case)
+        reply = _saved(cases, request["folder"])
     if not reply["cases"]:
         reply["detail"] = reply["detail"] or made.detail
     return reply

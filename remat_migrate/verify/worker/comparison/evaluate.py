@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import module_state, relocate, shim
-from ..environment import caches
+from .. import module_state, shim
+from ..environment import caches, projects
 from ..failures import describe
 from ..frameworks import pure_functions
 from ..frameworks.abstraction import NotCompiled, PureCall, compiled, has_abstract, split
@@ -254,7 +254,7 @@ class _Program:
         def programs(constants: bool) -> Dict[str, Any]:
             # What depends on no argument is computed, as outside `jax.jit`: Python may use it.
             with jax.ensure_compile_time_eval() if constants else contextlib.nullcontext():
-                return trace.programs(traced, arrays, chosen, relocate.place_in_copy, thorough)
+                return trace.programs(traced, arrays, chosen, projects.place_of, thorough)
 
         found, concrete = programs(constants), None
         if found["forward"].get("is_concrete") and not has_abstract(arrays):
