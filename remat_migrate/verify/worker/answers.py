@@ -95,14 +95,11 @@ def evaluate(request: Reply) -> Reply:
     shapes = described_arrays(unit.function, case)
     changes.shared_names = frozenset(request["names"])
     with effects.refused(unless=case.get("asked_for")):
-        failure, needs_constants = evaluate_unit(
-            unit.function, case, request["folder"], **request["how"]
-        )
+        found = evaluate_unit(unit.function, case, request["folder"], **request["how"])
     return {
-        "failure": failure,
-        "needs_constants": needs_constants,
+        **found,
         "fits": fits(unit.function, case["args"], case["kwargs"])
-        and not failure.get("type", "").endswith(results.OtherParameters.__name__),
+        and not found["failure"].get("type", "").endswith(results.OtherParameters.__name__),
         "shapes": shapes,
         "settings": configuration.changed(),
         "configures": configuration.is_set_by(request["qualname"]),

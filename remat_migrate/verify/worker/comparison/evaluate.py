@@ -11,7 +11,7 @@ import os
 import random
 import re
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -38,18 +38,6 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
 
 
-class Evaluated(NamedTuple):
-    """How the run of a unit ended.
-
-    Attributes:
-        failure: how the eager run failed, or {} where it did not.
-        needs_constants: whether it can be traced only where constants are computed.
-    """
-
-    failure: Dict[str, Any]
-    needs_constants: bool
-
-
 def evaluate(
     unit: Any,
     case: Dict[str, Any],
@@ -59,8 +47,11 @@ def evaluate(
     values: bool = True,
     seed: int = 0,
     constants: bool = False,
-) -> Evaluated:
+) -> Dict[str, Any]:
     """Run a unit and write what came of it below `folder`.
+
+    Returns {"failure": how the run failed, or {}, "needs_constants": whether it can be traced only
+    where constants are computed}.
 
     Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
     (compiled values). A mode that raises is a result, too. What the unit's parameters default to is
@@ -69,8 +60,7 @@ def evaluate(
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `derivatives`, of its derivatives, which suffice if both sides agree. Without
     `values`, or if an argument is abstract, there are only the programs. `seed` is that of Python
-    and NumPy; for `constants`, see
-    `_Program.traced`.
+    and NumPy; for `constants`, see `_Program.traced`.
     """
     writer = _Writer(folder, seed)
     modes: Dict[str, Any] = {}
@@ -113,10 +103,10 @@ def evaluate(
     errors = [mode.get("error") for mode in modes.values()] or [
         program["programs"]["forward"].get("error") for program in programs.values()
     ]
-    return Evaluated(
-        next((e for e in errors if e), {}) if all(errors) else {},
-        any(program["concrete"] for program in programs.values()),
-    )
+    return {
+        "failure": next((e for e in errors if e), {}) if all(errors) else {},
+        "needs_constants": any(program["concrete"] for program in programs.values()),
+    }
 
 
 def in_turn(unit: Any, cases: Sequence[Dict[str, Any]], folder: str, seed: int) -> None:
