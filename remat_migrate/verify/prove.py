@@ -155,21 +155,13 @@ def _decider(
         calls = recorded.get(sides.identity(unit))
         with sides.for_unit() as own:
             cases = find_cases(own, unit, declared.get(unit.name), calls)
-            if not cases.found:
-                found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
-            else:
-                found = _replayed(own, unit, cases)
-            return _completed(own, alone(found, *filter(None, [earlier.get(unit.key)])))
+            found = cases if isinstance(cases, Verdict) else _replayed(own, unit, cases)
+            found = alone(found, *filter(None, [earlier.get(unit.key)]))
+            if found.outcome is Outcome.EQUAL and unit.qualname:
+                found = replace(found, outcome=graded(found.evidence))
+            return replace(found, substituted=own.substituted(unit))
 
     return decide
-
-
-def _completed(sides: Sides, verdict: Verdict) -> Verdict:
-    """Return the verdict with its substitutes."""
-    verdict = replace(verdict, substituted=sides.substituted(verdict.unit))
-    if verdict.outcome is Outcome.EQUAL and verdict.unit.qualname:
-        return replace(verdict, outcome=graded(verdict.evidence))
-    return verdict
 
 
 def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
