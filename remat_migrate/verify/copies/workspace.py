@@ -8,13 +8,11 @@ these links.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from ...discovery.listing import list_files
@@ -50,16 +48,16 @@ class Workspace:
         If the project and the copy have the same name, the folder around the project maps to the
         folder around the copy, so that a project that is itself a package can be imported.
         """
-        return _moved(path, self.root, self.folder)
+        for candidate in (path, Path(os.path.realpath(path))):
+            if candidate.is_relative_to(self.root):
+                return self.folder / candidate.relative_to(self.root)
+        if path == self.root.parent and self.root.name == self.folder.name:
+            return self.folder.parent
+        return path
 
     def translate(self, text: str) -> str:
         """Return a message with paths of the project in place of those of the copy."""
-        return self._spelled.sub(lambda _: str(self.root), text)
-
-    @cached_property
-    def _spelled(self) -> re.Pattern[str]:
-        # Do not match the start of a longer name.
-        return re.compile(re.escape(str(self.folder)) + r"(?![\w-]|\.\w)")
+        return text.replace(str(self.folder), str(self.root))
 
 
 def make_workspace(
@@ -243,12 +241,3 @@ class _Copying:
         if target.is_relative_to(self.root):
             target = self.folder / target.relative_to(self.root)
         (self.folder / place).symlink_to(target)
-
-
-def _moved(path: Path, old: Path, new: Path) -> Path:
-    for candidate in (path, Path(os.path.realpath(path))):
-        if candidate.is_relative_to(old):
-            return new / candidate.relative_to(old)
-    if path == old.parent and old.name == new.name:
-        return new.parent
-    return path

@@ -22,7 +22,7 @@ from ..environment import caches, projects
 from ..failures import describe
 from ..frameworks import pure_functions
 from ..frameworks.abstraction import NotCompiled, PureCall, compiled, has_abstract, split
-from ..lookup import named_arguments, signature
+from ..lookup import fits, named_arguments, signature
 from ..program import agreement, trace
 from ..program.trace import is_inexact
 from ..transfer.arrays import is_key, key_data
@@ -145,7 +145,7 @@ def _compiled(program: _Program, writer: _Writer) -> Dict[str, Any]:
 def _prepared(unit: Any, case: Dict[str, Any], traced: bool = False) -> List[PureCall]:
     """Return what to run or trace: the unit, or a function in its result if the case says so."""
     then = case.get("then")
-    if shim.GONE in case["kwargs"] and not _takes(unit, shim.GONE):
+    if shim.GONE in case["kwargs"] and not fits(unit, case["args"], case["kwargs"]):
         rest = {name: value for name, value in case["kwargs"].items() if name != shim.GONE}
         case = dict(case, kwargs=rest)
     if not then:
@@ -168,14 +168,6 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
     modes[label + "jit"] = _outcome(lambda: jax.jit(values)(program.arrays()), writer)
     jaxpr = program.jaxpr()
     return precision.lowest_precision(jaxpr) if jaxpr is not None else ""
-
-
-def _takes(unit: Any, name: str) -> bool:
-    """Return whether a function accepts a keyword argument of that name."""
-    made = signature(unit)
-    if made is None or name in made.parameters:
-        return True
-    return any(p.kind is p.VAR_KEYWORD for p in made.parameters.values())
 
 
 def _defaults(unit: Any) -> Dict[str, str]:
