@@ -329,7 +329,7 @@ def test_stop_from_another_thread(project):
     threading.Timer(0.5, stop.set).start()
     run = project.run("echo begun; sleep 60", stop=stop)
     assert run.status is None
-    assert run.cause is None
+    assert run.cause == "stop"
     assert run.seconds < 30
     assert run.output_tail == "begun\n"
 
