@@ -22,13 +22,12 @@ from .options import (
     running_options,
     verify_options,
 )
-from .progress_bar import is_interactive, progress_bar
+from .progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from ..measure.options import MeasureOptions
     from ..report.content import Weighed
     from ..settings import Settings
-    from ..verify.evidence import Verdict
     from ..verify.options import VerifyOptions
 
 
@@ -62,17 +61,16 @@ def verify_command(
     the working tree, and its callers; with --without-checkpoints, of every function that applies
     checkpoints, without them and with them.
 
-    Prints each verdict as soon as it is known; an interrupted run reports those until then.
+    An interrupted run reports the verdicts until then.
     Exits with 3 if a function differs.
     """
     from ..discovery.discover import check_paths
     from ..discovery.roots import find_root
     from ..report.machine_readable.json import render_proof
-    from ..report.output import screen_of, write_lines, write_result
-    from ..report.terminal.verdicts import closing_lines, lines_of, proof_lines, tally
+    from ..report.output import write_result
+    from ..report.terminal.verdicts import proof_lines, tally
     from ..settings import load_settings
     from ..verify.migration import prove_migration
-    from ..verify.schedule import ignore
 
     if without_checkpoints and base:
         raise UsageError("--without-checkpoints cannot be combined with --base")
@@ -80,22 +78,14 @@ def verify_command(
     check_paths(paths)
     start = (paths or (Path.cwd(),))[0].resolve()
     settings = load_settings(find_root(paths or (start,)), start)
-    is_streamed = output_format == "full" and output_file is None
+    options = chosen_verification(settings, **how)
+    since = None if without_checkpoints else base or "HEAD"
     with progress_bar() as progress:
-
-        def decided(verdict: Verdict) -> None:
-            stream = sys.stdout if is_streamed else sys.stderr
-            if not verdict.unit.is_text:  # those come at the end
-                with progress.erased():
-                    write_lines(lines_of(verdict, screen_of(stream)), stream)
-
-        options = chosen_verification(settings, **how)
-        shown = decided if is_streamed or is_interactive(sys.stderr) else ignore
-        since = None if without_checkpoints else base or "HEAD"
-        proof = prove_migration(paths, since, options, progress, shown)
-    lines = closing_lines if is_streamed else proof_lines
+        proof = prove_migration(paths, since, options, progress)
     to = output_file or sys.stdout
-    write_result(proof, output_format, to, render_proof, lambda *a: [*lines(*a), tally(proof)])
+    write_result(
+        proof, output_format, to, render_proof, lambda *a: [*proof_lines(*a), tally(proof)]
+    )
     if proof.interrupted:
         return SIGNALLED + proof.interrupted
     differs = proof.wrong or (proof.command and proof.command.wrong)

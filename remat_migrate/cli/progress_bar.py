@@ -73,15 +73,6 @@ class ProgressBar:
             task.completed, task.total = done, total if total > 1 else None
             task.description, task.fields["what"] = text, printable(what)
 
-    @contextmanager
-    def erased(self) -> Iterator[None]:
-        """Erase the bar for as long as lines are printed."""
-        if self._display is not None:
-            self._display.stop()
-        yield
-        if self._display is not None:
-            self._display.start()
-
     def close(self) -> None:
         """Erase the bar."""
         if self._display is not None:

@@ -33,15 +33,13 @@ class CommandRun:
 
     Attributes:
         status: its exit status, negative for a signal; None if it was stopped.
-        timed_out: whether it was stopped because it took too long.
-        killed_for_memory: whether it was stopped because it used too much memory.
+        cause: why it was stopped, see `processes.wait_for_end`.
         output_tail: the end of its output and error output.
         seconds: how long it took, not counting the time that it waited for a CPU.
     """
 
     status: int | None
-    timed_out: bool
-    killed_for_memory: bool
+    cause: str | None
     output_tail: str
     seconds: float
 
@@ -123,8 +121,7 @@ def run_command(
             cause = wait_for_end(process, tree, output.fileno(), budget, memory, stop)
         return CommandRun(
             process.returncode if cause is None else None,
-            cause == "time",
-            cause == "memory",
+            cause,
             tail_of(output.fileno()),
             budget.spent,
         )

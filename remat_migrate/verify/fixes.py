@@ -17,7 +17,6 @@ from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
 from .options import VerifyOptions, check_options, find_python
 from .project_tests import ProjectTests, project_tests
 from .prove import ProofInterrupted, prove
-from .schedule import ignore
 from .units.module_diff import unit_at
 from .units.project_diff import all_units, callers, diff_project
 
@@ -90,48 +89,43 @@ def prove_fixes(
         return _Rounds(make, root, targets, options, progress, tests).run()
 
 
+@dataclass
 class _Rounds:
     """Makes, runs and reverts fixes until none is wrong."""
 
-    def __init__(
-        self,
-        make: MakeFixes,
-        root: Path,
-        targets: Sequence[Path],
-        options: VerifyOptions,
-        progress: Progress,
-        tests: ProjectTests | None,
-    ) -> None:
-        self._make = make
-        self._root = root
-        self._targets = targets
-        self._options = options
-        self._progress = progress
-        self._tests = tests
-        self._import_names = ImportNames(root)
-        self._reverted: dict[Key, Reverted] = {}
-        self._wrong: dict[UnitKey, Verdict] = {}
+    make: MakeFixes
+    root: Path
+    targets: Sequence[Path]
+    options: VerifyOptions
+    progress: Progress
+    tests: ProjectTests | None
+    reverted: dict[Key, Reverted] = field(default_factory=dict)
+    wrong: dict[UnitKey, Verdict] = field(default_factory=dict)
+
+    @cached_property
+    def _import_names(self) -> ImportNames:
+        return ImportNames(self.root)
 
     def run(self) -> Proved:
         while True:
-            fixed = self._make(lambda finding: key_of(finding) in self._reverted)
+            fixed = self.make(lambda finding: key_of(finding) in self.reverted)
             proof = self._prove(fixed)
             wrong = self._wrong_fixes(fixed, proof)
             unproved = () if wrong else tuple(self._unproved(fixed, proof))
-            if self._options.strict:
+            if self.options.strict:
                 wrong = wrong or [(applied, f"not proved: {why}") for applied, why in unproved]
             if not wrong:
                 return Proved(
                     fixed,
                     proof,
-                    tuple(self._wrong.values()),
-                    tuple(self._reverted.values()),
+                    tuple(self.wrong.values()),
+                    tuple(self.reverted.values()),
                     unproved,
                 )
-            self._wrong |= {verdict.unit.key: verdict for verdict in proof.wrong}
+            self.wrong |= {verdict.unit.key: verdict for verdict in proof.wrong}
             for applied, reason in wrong:
                 key = key_of(applied.finding)
-                self._reverted.setdefault(key, Reverted(applied.finding, reason))
+                self.reverted.setdefault(key, Reverted(applied.finding, reason))
 
     def _prove(self, fixed: FixOutcome) -> Proof:
         """Run the units that fixes changed, and the callers of those with another signature."""
@@ -152,17 +146,17 @@ class _Rounds:
             return verdict.unit.key in edited or verdict.outcome.is_wrong
 
         task = Task(
-            State(self._root),
-            State(self._root, texts),
+            State(self.root),
+            State(self.root, texts),
             units,
             self._python,
-            self._options,
+            self.options,
             self._known,
             tuple(_place(f) for f in fixed.analysis.findings if f.severity == "error"),
             using,
             is_partial=True,
         )
-        proof = prove(task, self._progress, ignore, self._tests)
+        proof = prove(task, self.progress, self.tests)
         if proof.interrupted:
             raise ProofInterrupted(proof)
         verdicts = (*filter(is_reported, proof.verdicts), *changed.unproved)
@@ -170,12 +164,12 @@ class _Rounds:
 
     @cached_property
     def _python(self) -> Path:
-        return find_python(self._options, self._root)
+        return find_python(self.options, self.root)
 
     @cached_property
     def _known(self) -> tuple[str, ...]:
-        cases = self._options.cases
-        return tuple(all_units(self._targets, self._import_names, cases)) if cases else ()
+        cases = self.options.cases
+        return tuple(all_units(self.targets, self._import_names, cases)) if cases else ()
 
     def _wrong_fixes(self, fixed: FixOutcome, proof: Proof) -> Sequence[_Wrong]:
         """Return the fixes to revert in this round, each with its reason."""

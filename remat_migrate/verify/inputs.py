@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import VerificationError
 from .command import RecordedCalls
 from .copies.sides import Sides, needed
-from .evidence import Inputs, Outcome, Unit
+from .evidence import Inputs, Outcome, Unit, Verdict
 from .session import Reply, WorkerEnded
 from .worker.failures import headline
 
@@ -28,44 +28,35 @@ _MAKING_SHARE = 0.6
 
 @dataclass(slots=True)
 class Cases:
-    """The cases of a unit, or why there are none.
+    """The cases of a unit.
 
     Attributes:
         inputs: their origin.
         found: each with its "file", a pickle that only workers load, and what it is "about", which
             distinguishes it from the others: `is_training=True`.
-        detail: why there are none.
-        outcome: the verdict if there are none.
-        traceback: of the exception because of which there are none.
     """
 
     inputs: Inputs
-    found: list[Mapping[str, str]] = field(default_factory=list)
-    detail: str = ""
-    outcome: Outcome = Outcome.NOT_EXERCISED
-    traceback: str = ""
+    found: list[Mapping[str, str]]
 
 
 def summary_of(about: Iterable[str]) -> str:
     """Return what distinguishes some cases: `both values of is_training`."""
-    values: dict[str, list[str]] = {}
-    given = dict.fromkeys(about)
-    resized = [each for each in given if each.startswith(RESIZED)]
-    scaled = [each for each in given if each in MAGNITUDES]
-    plain = (each for each in given if each not in resized and each not in scaled)
-    for part in dict.fromkeys(p for each in plain for p in each.split(", ") if p):
-        name, _, value = part.partition("=")
-        values.setdefault(name, []).append(value)
+    values: dict[str, dict[str, None]] = {}
+    varied: dict[str, dict[str, None]] = {}
+    for each in about:
+        if each.startswith(RESIZED) or each in MAGNITUDES:
+            varied[RESIZED if each.startswith(RESIZED) else "other magnitudes"] = {}
+        else:
+            for part in filter(None, each.split(", ")):
+                name, _, value = part.partition("=")
+                values.setdefault(name, {})[value] = None
     said = []
-    for name, found in values.items():
+    for name, found in {**values, **varied}.items():
         if sorted(found) == ["False", "True"]:
             said.append(f"both values of {name}")
         else:
             said.append(f"{name}={'|'.join(found)}" if any(found) else name)
-    if resized:
-        said.append("other sizes")
-    if scaled:
-        said.append("other magnitudes")
     return ", ".join(said)
 
 
@@ -104,57 +95,54 @@ def find_cases(
     unit: Unit,
     declared: Mapping[str, Any] | None,
     recorded: RecordedCalls | None,
-) -> Cases:
-    """Return inputs for a unit, from the first source that has any."""
-    sources = [_cases(Inputs.DECLARED, declared)] if declared else []
+) -> Cases | Verdict:
+    """Return inputs for a unit, from the first source that has any, or the verdict without any."""
+    sources = [(Inputs.DECLARED, declared["cases"], declared["detail"])] if declared else []
     if recorded:
-        sources.append(Cases(Inputs.RECORDED, recorded.cases[:_MOST_CASES], recorded.detail))
-    for source in sources:
-        if source.found:
-            return with_flips(sides, unit, source)
-    reasons = [f"{source.inputs} inputs: {source.detail}" for source in sources if source.detail]
+        sources.append((Inputs.RECORDED, recorded.cases, recorded.detail))
+    for inputs, found, _ in sources:
+        if found:
+            return with_flips(sides, unit, Cases(inputs, found[:_MOST_CASES]))
+    reasons = [f"{inputs} inputs: {detail}" for inputs, _, detail in sources if detail]
     made = _made(sides, unit)
-    if not made.found and reasons:
-        made.detail = "; ".join([*reasons, f"made inputs: {made.detail}"])
+    if isinstance(made, Verdict) and reasons:
+        return replace(made, detail="; ".join([*reasons, f"made inputs: {made.detail}"]))
     return made
 
 
-def _made(sides: Sides, unit: Unit) -> Cases:
-    none = Cases(Inputs.MADE)
-    folder, root = sides.folder("made"), str(sides.old.folder)
-    seconds = _MAKING_SHARE * sides.task.options.timeout
+def _made(sides: Sides, unit: Unit) -> Cases | Verdict:
     try:
         reply = sides.ask(
             sides.before,
             unit,
             "make",
-            folder=folder,
-            root=root,
-            seconds=seconds,
+            folder=sides.folder("made"),
+            root=str(sides.old.folder),
+            seconds=_MAKING_SHARE * sides.task.options.timeout,
             edited=unit.edited,
         )
     except WorkerEnded as error:
-        none.detail = f"making inputs {error}"
-        return none
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=f"making inputs {error}")
     if "missing" in reply:
-        none.detail = reply["missing"]
-        return none
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=reply["missing"])
     refusal = reply["refused"]
     if refusal and refusal in (reply.get("detail") or reply.get("error", {}).get("message", "")):
-        none.detail = sides.translate(refusal)
-        return none
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=sides.translate(refusal))
     if "error" in reply:
-        # Code whose module cannot be imported did not run.
-        none.outcome = Outcome.FAILS_BEFORE if reply["running"] else Outcome.NOT_EXERCISED
         action = "running" if reply["running"] else "importing"
         remedy = _remedy(reply["error"], sides.before.side.python, sides.before.side.platform)
         failure = sides.translate(headline(reply["error"]))
-        none.detail = "; ".join(filter(None, [f"{action} it: {failure}", remedy]))
-        none.traceback = sides.translate(reply["error"]["traceback"])
-        return none
-    made = _cases(Inputs.MADE, reply)
-    made.detail = needed(reply) or sides.translate(made.detail)
-    return made
+        return Verdict(
+            unit,
+            # Code whose module cannot be imported did not run.
+            Outcome.FAILS_BEFORE if reply["running"] else Outcome.NOT_EXERCISED,
+            detail="; ".join(filter(None, [f"{action} it: {failure}", remedy])),
+            traceback=sides.translate(reply["error"]["traceback"]),
+        )
+    if not reply["cases"]:
+        detail = needed(reply) or sides.translate(reply["detail"])
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
+    return Cases(Inputs.MADE, reply["cases"][:_MOST_CASES])
 
 
 def _remedy(error: Mapping[str, Any], python: Path, platform: str) -> str:
@@ -171,10 +159,6 @@ def _remedy(error: Mapping[str, Any], python: Path, platform: str) -> str:
     if "backend" in message and any(word in message for word in ("Unknown", "no platforms", "No ")):
         return f"JAX runs on {platform} here; choose another platform with --platform NAME"
     return ""
-
-
-def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
-    return Cases(inputs, reply["cases"][:_MOST_CASES], reply.get("detail", ""))
 
 
 def with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:

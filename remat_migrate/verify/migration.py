@@ -21,7 +21,6 @@ from .evidence import Outcome, Proof, Verdict
 from .options import VerifyOptions, check_options, find_python
 from .project_tests import project_tests
 from .prove import prove
-from .schedule import Decided, ignore
 from .units.project_diff import ProjectDiff, all_units, callers, diff_project
 
 _RAN = (Outcome.EQUAL, Outcome.CLOSE, Outcome.DIFFERS, Outcome.FAILS_AFTER)
@@ -35,7 +34,6 @@ def prove_migration(
     base: str | None,
     options: VerifyOptions,
     progress: Progress = silent,
-    decided: Decided = ignore,
 ) -> Proof:
     """Run the units that differ from a base, and their callers, in it and in the working tree.
 
@@ -45,7 +43,6 @@ def prove_migration(
             checkpoints, from which the units that apply checkpoints differ.
         options: how to verify.
         progress: receives progress reports.
-        decided: receives each verdict of the proof as it comes.
 
     Raises:
         UsageError: there is no such base, or the settings are wrong.
@@ -61,8 +58,6 @@ def prove_migration(
     cases = options.cases and options.cases.resolve()
     files = tuple(file for file in import_names.files if file.resolve() != cases)
     untouched = callers(changed.units, files, import_names, _MOST_CALLERS, before=before.texts)
-    for verdict in changed.unproved:
-        decided(verdict)
     if not changed.units:
         return Proof(changed.unproved, changed.notes)
     task = Task(
@@ -79,12 +74,8 @@ def prove_migration(
         # An unchanged caller that cannot be run is not worth reporting.
         return verdict.unit.key not in keys or verdict.outcome in _RAN
 
-    def report(verdict: Verdict) -> None:
-        if is_reported(verdict):
-            decided(verdict)
-
     with project_tests(options) as tests:
-        proof = prove(task, progress, report, tests)
+        proof = prove(task, progress, tests)
     return replace(
         proof,
         verdicts=(*filter(is_reported, proof.verdicts), *changed.unproved),

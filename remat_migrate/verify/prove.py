@@ -25,7 +25,7 @@ from .inputs import (
 )
 from .project_tests import ProjectTests
 from .recording import record
-from .schedule import Decided, Schedule, ignore
+from .schedule import decide_all
 from .scratch import scratch_folder, signal_of
 from .session import Reply
 
@@ -50,12 +50,7 @@ class ProofInterrupted(KeyboardInterrupt):
         self.proof = proof
 
 
-def prove(
-    task: Task,
-    progress: Progress = silent,
-    decided: Decided = ignore,
-    tests: ProjectTests | None = None,
-) -> Proof:
+def prove(task: Task, progress: Progress = silent, tests: ProjectTests | None = None) -> Proof:
     """Run both states and compare their units.
 
     After an interrupt, the proof has the verdicts so far, and how many units are left.
@@ -63,7 +58,6 @@ def prove(
     Args:
         task: what to compare.
         progress: receives progress reports.
-        decided: receives each verdict; those that need callers or tests come last.
         tests: runs the project's tests for units that would not be exercised.
 
     Raises:
@@ -73,18 +67,10 @@ def prove(
     total = len(task.units)
     if not total:
         return Proof()
-    waiting: list[Verdict] = []  # for other units that use them, or the project's tests
+    decided: list[Verdict] = []
+    used: list[Verdict] = []
     retried: Mapping[UnitKey, Verdict] = {}
-    used: Sequence[Verdict] = ()
-
-    def keep_or_report(verdict: Verdict) -> None:
-        if is_unproved(verdict):
-            waiting.append(verdict)
-        else:
-            decided(verdict)
-
-    schedule = Schedule(task.units, keep_or_report, progress)
-    proof = Proof(left=total)
+    proof = Proof()
     try:
         with scratch_folder() as scratch, ExitStack() as stack:
             progress("copying the project", 0, total)
@@ -97,9 +83,9 @@ def prove(
             proof = replace(proof, command=runs)
             cases = task.options.cases
             declared = declared_cases(sides, cases) if cases else {}
-            schedule.run(_decider(sides, declared, calls), sides.stop)
-            used = _with_callers(sides, schedule.verdicts, progress)
-            found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
+            decide_all(task.units, _decider(sides, declared, calls), decided, progress, sides.stop)
+            _add_callers(sides, decided, used, progress)
+            found = settled([*decided, *used])[:total]
             # Unchanged units are compared for the sake of others.
             unproved = [v for v in found if is_unproved(v) and v.unit.qualname and not v.unit.uses]
             if tests and unproved:
@@ -108,32 +94,26 @@ def prove(
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
     except KeyboardInterrupt as interrupt:
         proof = replace(proof, interrupted=signal_of(interrupt))
-    decided_alone = [retried.get(v.unit.key, v) for v in schedule.verdicts]
-    verdicts = settled([*decided_alone, *used])[: len(decided_alone)]
-    wrong = tuple(verdict for verdict in used if verdict.outcome.is_wrong)
-    held = {verdict.unit.key for verdict in waiting}
-    for verdict in (*verdicts, *wrong):
-        if verdict.unit.key in held or verdict in wrong:
-            decided(verdict)
+    decided = [retried.get(v.unit.key, v) for v in decided]
+    wrong = (verdict for verdict in used if verdict.outcome.is_wrong)
     progress("", total, total)
-    if tests:
-        proof = replace(proof, notes=(*proof.notes, *tests.notes))
-    return replace(proof, verdicts=(*verdicts, *wrong), left=total - len(verdicts))
+    return replace(
+        proof,
+        verdicts=(*settled([*decided, *used])[: len(decided)], *wrong),
+        left=total - len(decided),
+        notes=(*proof.notes, *(tests.notes if tests else ())),
+    )
 
 
-def _with_callers(
-    sides: Sides, verdicts: Sequence[Verdict], progress: Progress
-) -> Sequence[Verdict]:
-    """Return verdicts on the callers of units that were not exercised alone."""
+def _add_callers(
+    sides: Sides, verdicts: Sequence[Verdict], found: list[Verdict], progress: Progress
+) -> None:
+    """Find verdicts on the callers of units that were not exercised alone."""
     unproved = {v.unit.key for v in settled(verdicts) if is_unproved(v)}
     done = {verdict.unit.key for verdict in verdicts}
     callers = [caller for caller in sides.task.callers if caller.key not in done]
-    needed = [caller for caller in callers if not unproved.isdisjoint(caller.uses)]
-    if not needed:
-        return ()
-    schedule = Schedule(needed, ignore, progress)
-    schedule.run(_decider(sides, {}, {}), sides.stop)
-    return schedule.verdicts
+    if needed := [caller for caller in callers if not unproved.isdisjoint(caller.uses)]:
+        decide_all(needed, _decider(sides, {}, {}), found, progress, sides.stop)
 
 
 def _with_tests(
@@ -144,13 +124,11 @@ def _with_tests(
     before = {v.unit.key: v for v in verdicts if v.unit.key in recorded}
     if not before:
         return {}
-    schedule = Schedule([verdict.unit for verdict in before.values()], ignore, progress)
+    units = [verdict.unit for verdict in before.values()]
     calls = {sides.identity(v.unit): recorded[key] for key, v in before.items()}
-    schedule.run(_decider(sides, {}, calls, before), sides.stop)
-    return {
-        verdict.unit.key: _from_tests(verdict, before[verdict.unit.key], recorded)
-        for verdict in schedule.verdicts
-    }
+    found: list[Verdict] = []
+    decide_all(units, _decider(sides, {}, calls, before), found, progress, sides.stop)
+    return {v.unit.key: _from_tests(v, before[v.unit.key], recorded) for v in found}
 
 
 def _from_tests(
@@ -177,21 +155,13 @@ def _decider(
         calls = recorded.get(sides.identity(unit))
         with sides.for_unit() as own:
             cases = find_cases(own, unit, declared.get(unit.name), calls)
-            if not cases.found:
-                found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
-            else:
-                found = _replayed(own, unit, cases)
-            return _completed(own, alone(found, *filter(None, [earlier.get(unit.key)])))
+            found = cases if isinstance(cases, Verdict) else _replayed(own, unit, cases)
+            found = alone(found, *filter(None, [earlier.get(unit.key)]))
+            if found.outcome is Outcome.EQUAL and unit.qualname:
+                found = replace(found, outcome=graded(found.evidence))
+            return replace(found, substituted=own.substituted(unit))
 
     return decide
-
-
-def _completed(sides: Sides, verdict: Verdict) -> Verdict:
-    """Return the verdict with its substitutes."""
-    verdict = replace(verdict, substituted=sides.substituted(verdict.unit))
-    if verdict.outcome is Outcome.EQUAL and verdict.unit.qualname:
-        return replace(verdict, outcome=graded(verdict.evidence))
-    return verdict
 
 
 def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:

@@ -100,9 +100,9 @@ def _missing_in_base(sides: Sides, run: CommandRun) -> str:
 
 
 def _ending(run: CommandRun) -> str:
-    if run.timed_out:
+    if run.cause == "time":
         return f"still running after {run.seconds:.0f} s"
-    if run.killed_for_memory:
+    if run.cause == "memory":
         return "over its memory limit"
     return f"exit status {run.status}"
 

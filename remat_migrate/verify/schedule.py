@@ -1,4 +1,4 @@
-"""Decide units in several threads, and report the verdicts as they come."""
+"""Decide units in several threads."""
 
 from __future__ import annotations
 
@@ -12,10 +12,6 @@ import psutil
 from ..engine.run import Progress
 from .evidence import Unit, Verdict
 
-Decide = Callable[[Unit], Verdict]
-# Receives each verdict as soon as it is known.
-Decided = Callable[[Verdict], None]
-
 # Both sides of a single unit run at once, so few units gain nothing from a second.
 _FEW_UNITS = 4
 _MOST_AT_ONCE = 2
@@ -23,11 +19,7 @@ _MOST_AT_ONCE = 2
 _MEMORY = 4 << 30
 
 
-def ignore(verdict: Verdict) -> None:
-    """Do nothing with a verdict."""
-
-
-def units_at_once(units: int) -> int:
+def _units_at_once(units: int) -> int:
     """Return how many units to run at once: what cores, free memory, and their number allow."""
     if units < _FEW_UNITS:
         return 1
@@ -36,40 +28,34 @@ def units_at_once(units: int) -> int:
     return max(1, min(_MOST_AT_ONCE, cores, int(psutil.virtual_memory().available) // _MEMORY))
 
 
-class Schedule:
-    """Units and the verdicts on them so far.
+def decide_all(
+    units: Sequence[Unit],
+    decide: Callable[[Unit], Verdict],
+    verdicts: list[Verdict],
+    progress: Progress,
+    stop: threading.Event,
+) -> None:
+    """Decide units, and append the verdicts in their order.
 
-    Attributes:
-        verdicts: in the order of the units; after an interrupt, those on the first.
+    Args:
+        units: the units.
+        decide: decides a unit, in any thread.
+        verdicts: gets the verdicts; after an interrupt, it has those on the first units.
+        progress: receives progress reports.
+        stop: set after an interrupt or an error; `decide` must then raise.
+
+    Raises:
+        KeyboardInterrupt: the run was interrupted.
+        VerificationError: `decide` raised it.
     """
-
-    def __init__(self, units: Sequence[Unit], decided: Decided, progress: Progress) -> None:
-        self.verdicts: list[Verdict] = []
-        self._units = units
-        self._decided = decided
-        self._progress = progress
-
-    def run(self, decide: Decide, stop: threading.Event) -> None:
-        """Decide all units.
-
-        Args:
-            decide: decides a unit, in any thread.
-            stop: set after an interrupt or an error; `decide` must then raise.
-
-        Raises:
-            KeyboardInterrupt: the run was interrupted. What was decided until then is kept.
-            VerificationError: `decide` raised it.
-        """
-        names = [*(unit.name for unit in self._units), ""]
-        with ThreadPoolExecutor(units_at_once(len(self._units))) as pool:
-            try:
-                self._progress(names[0], 0, len(self._units))
-                for verdict in pool.map(decide, self._units):
-                    self.verdicts.append(verdict)
-                    self._decided(verdict)
-                    done = len(self.verdicts)
-                    self._progress(names[done], done, len(self._units))
-            except BaseException:
-                stop.set()
-                pool.shutdown(cancel_futures=True)
-                raise
+    names = [*(unit.name for unit in units), ""]
+    with ThreadPoolExecutor(_units_at_once(len(units))) as pool:
+        try:
+            progress(names[0], 0, len(units))
+            for done, verdict in enumerate(pool.map(decide, units), 1):
+                verdicts.append(verdict)
+                progress(names[done], done, len(units))
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise

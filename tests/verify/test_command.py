@@ -287,7 +287,7 @@ def test_unseeded_numpy_is_reproducible(project):
 def test_exit_status(project):
     run = project.run("echo out; echo err >&2; exit 3")
     assert (run.status, run.output_tail) == (3, "out\nerr\n")
-    assert not run.timed_out
+    assert run.cause is None
     assert project.run("kill -9 $$").status == -9
     assert project.run("no_such_program_here").status == 127
     with pytest.raises(VerificationError, match="cannot be run"):
@@ -317,7 +317,7 @@ def test_hanging_command_is_stopped_with_its_children(project):
     started = time.monotonic()
     run = project.run("python main.py; echo after", timeout=6.0)
     assert run.status is None
-    assert run.timed_out
+    assert run.cause == "time"
     assert run.output_tail == "started\n"
     assert time.monotonic() - started < 12
     assert not alive(project.copy / "child")
@@ -329,7 +329,7 @@ def test_stop_from_another_thread(project):
     threading.Timer(0.5, stop.set).start()
     run = project.run("echo begun; sleep 60", stop=stop)
     assert run.status is None
-    assert not run.timed_out
+    assert run.cause == "stop"
     assert run.seconds < 30
     assert run.output_tail == "begun\n"
 
@@ -344,8 +344,7 @@ def test_memory_limit(project):
         "import time\nheld = []\nwhile True:\n    held.append(bytearray(8 << 20)); time.sleep(.005)"
     )
     run = project.run(f"python -c {shlex.quote(program)}", memory=300 << 20, timeout=60.0)
-    assert run.killed_for_memory
-    assert not run.timed_out
+    assert run.cause == "memory"
     assert run.status is None
 
 

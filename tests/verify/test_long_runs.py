@@ -17,7 +17,7 @@ from support import cli, heed_signals, read_files, write_files
 from remat_migrate.engine.run import silent
 from remat_migrate.errors import VerificationError
 from remat_migrate.verify.evidence import Outcome, Unit, Verdict
-from remat_migrate.verify.schedule import Schedule
+from remat_migrate.verify.schedule import decide_all
 
 UNITS = [Unit(Path("model.py"), f"unit_{number}") for number in range(8)]
 
@@ -67,15 +67,21 @@ def test_an_error_ends_the_run():
         return Verdict(unit, Outcome.EQUAL)
 
     with pytest.raises(VerificationError):
-        Schedule(UNITS, lambda verdict: None, silent).run(decide, stop)
+        decide_all(UNITS, decide, [], silent, stop)
     assert stop.is_set()
 
 
 def test_the_unit_that_is_waited_for_is_shown():
     shown: list[tuple[str, int, int]] = []
-    schedule = Schedule(UNITS, lambda verdict: None, lambda *step: shown.append(step))
-    schedule.run(lambda unit: Verdict(unit, Outcome.EQUAL), threading.Event())
-    assert [verdict.unit for verdict in schedule.verdicts] == UNITS
+    found: list[Verdict] = []
+    decide_all(
+        UNITS,
+        lambda unit: Verdict(unit, Outcome.EQUAL),
+        found,
+        lambda *step: shown.append(step),
+        threading.Event(),
+    )
+    assert [verdict.unit for verdict in found] == UNITS
     assert shown[0] == (UNITS[0].name, 0, 8)
     assert shown[-1] == ("", 8, 8)
 

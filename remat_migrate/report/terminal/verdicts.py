@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .display import Screen, pluralize, printable
@@ -24,7 +23,6 @@ _STYLES = {
     "equal": "green",
 }
 _ORDER = tuple(_STYLES)
-_WIDTH = max(map(len, _STYLES))
 _MOST_SUBSTITUTES = 3
 _INPUTS = {"declared": "declared inputs", "recorded": "recorded inputs", "made": "generated inputs"}
 _MOST_SHAPES = 3
@@ -53,16 +51,24 @@ def proof_lines(
     screen: Screen,
     also: Sequence[Verdict] = (),
 ) -> Iterator[str]:
-    """Yield a line for each verdict, the worst first, and how a command ended."""
+    """Yield a line for each verdict, the worst first, how a command ended, and notes."""
     shown = worst_verdicts((*proof.verdicts, *also))
     width = max((len(v.outcome) for v in shown), default=0)
     for verdict in shown:
         if not verdict.unit.is_text:
-            yield from lines_of(verdict, screen, width)
-    yield from closing_lines(replace(proof, verdicts=tuple(shown)), screen, width)
+            yield from _lines_of(verdict, screen, width)
+    texts = [verdict for verdict in shown if verdict.unit.is_text]
+    outcome = screen.paint(f"{'not-exercised':<{width}}", _STYLES["not-exercised"])
+    for detail in dict.fromkeys(verdict.detail for verdict in texts):
+        files = ", ".join(screen.path(v.unit.path) for v in texts if v.detail == detail)
+        yield f"{outcome}  {files} ({printable(detail)})"
+    if proof.command:
+        yield from _command(proof, screen)
+    for note in proof.notes:
+        yield f"note: {printable(note)}"
 
 
-def lines_of(verdict: Verdict, screen: Screen, width: int = _WIDTH) -> Iterator[str]:
+def _lines_of(verdict: Verdict, screen: Screen, width: int) -> Iterator[str]:
     """Yield a verdict on code, and what was raised if it is wrong."""
     outcome = screen.paint(f"{verdict.outcome:<{width}}", _STYLES[verdict.outcome])
     place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
@@ -70,23 +76,6 @@ def lines_of(verdict: Verdict, screen: Screen, width: int = _WIDTH) -> Iterator[
     yield f"{outcome}  {place} {printable(unit_of(verdict))}{rest and f' ({printable(rest)})'}"
     if verdict.outcome.is_wrong:
         yield from (f"    {printable(line)}" for line in verdict.traceback.rstrip().splitlines())
-
-
-def closing_lines(proof: Proof, screen: Screen, width: int = _WIDTH) -> Iterator[str]:
-    """Yield what follows the verdicts on code: other files, the command, and notes."""
-    texts = [verdict for verdict in proof.verdicts if verdict.unit.is_text]
-    if texts:
-        outcome = screen.paint(f"{'not-exercised':<{width}}", _STYLES["not-exercised"])
-        for detail in dict.fromkeys(verdict.detail for verdict in texts):
-            files = ", ".join(screen.path(v.unit.path) for v in texts if v.detail == detail)
-            yield f"{outcome}  {files} ({printable(detail)})"
-    if proof.command:
-        yield from _command(proof, screen)
-    # The version is empty for a side that did not run.
-    if all(proof.jax) and proof.jax[0] != proof.jax[1]:
-        yield "the old code ran under jax {}, the new code under jax {}".format(*proof.jax)
-    for note in proof.notes:
-        yield f"note: {printable(note)}"
 
 
 def proved_summary(report: Report) -> str:

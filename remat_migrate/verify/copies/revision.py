@@ -12,7 +12,6 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from ...discovery.listing import list_files, run_git
 from ...errors import UsageError
@@ -58,14 +57,8 @@ class Base:
     notes: tuple[str, ...] = ()
 
 
-class _TooLarge(NamedTuple):
-    """In place of the bytes of a large file: one of the same size is taken to be the same."""
-
-    size: int
-
-
-# None for no file, or a link.
-_Content = bytes | _TooLarge | None
+# None for no file, or a link; the size of a large file, which is compared by nothing else.
+_Content = bytes | int | None
 _Pairs = Iterator[tuple[Path, _Content, _Content]]
 
 
@@ -94,7 +87,7 @@ def find_base(root: Path, base: str, paths: Sequence[Path] = ()) -> Base:
     for name, before, after in pairs:
         if before == after:
             continue
-        if isinstance(before, _TooLarge) or isinstance(after, _TooLarge):
+        if isinstance(before, int) or isinstance(after, int):
             notes.append(f"{name}: too large to compare; {_SAME}")
         else:
             changes.append(FileChange(real / name, before, after))
@@ -113,7 +106,7 @@ def _read(path: Path) -> _Content:
         found = path.lstat()
         if not stat.S_ISREG(found.st_mode):
             return None
-        return _TooLarge(found.st_size) if found.st_size > BIG_FILE else path.read_bytes()
+        return found.st_size if found.st_size > BIG_FILE else path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -212,7 +205,7 @@ def _read_blobs(root: Path, blobs: Mapping[str, str]) -> Mapping[str, _Content]:
         data = output.read(int(size))
         output.readline()
         is_large = len(data) > BIG_FILE or data.startswith(_LFS)
-        found[name] = _TooLarge(-1) if is_large else data  # git says that it differs
+        found[name] = -1 if is_large else data  # git says that it differs
     return found
 
 

@@ -8,13 +8,11 @@ these links.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from ...discovery.listing import list_files
@@ -50,16 +48,16 @@ class Workspace:
         If the project and the copy have the same name, the folder around the project maps to the
         folder around the copy, so that a project that is itself a package can be imported.
         """
-        return _moved(path, self.root, self.folder)
+        for candidate in (path, Path(os.path.realpath(path))):
+            if candidate.is_relative_to(self.root):
+                return self.folder / candidate.relative_to(self.root)
+        if path == self.root.parent and self.root.name == self.folder.name:
+            return self.folder.parent
+        return path
 
     def translate(self, text: str) -> str:
         """Return a message with paths of the project in place of those of the copy."""
-        return self._spelled.sub(lambda _: str(self.root), text)
-
-    @cached_property
-    def _spelled(self) -> re.Pattern[str]:
-        # Do not match the start of a longer name.
-        return re.compile(re.escape(str(self.folder)) + r"(?![\w-]|\.\w)")
+        return text.replace(str(self.folder), str(self.root))
 
 
 def make_workspace(
@@ -117,10 +115,9 @@ class _Copying:
     def run(self) -> None:
         listed = {self._relative(path) for path in list_files(self.root, lambda name: True)}
         kept = {above for path in (*listed, *self._texts) for above in path.parents}
-        forced = {above for path in self._texts for above in path.parents}
         waiting = [Path()]
         for place in waiting:
-            self._copy_folder(place, listed, kept, forced, waiting)
+            self._copy_folder(place, listed, kept, waiting)
         for place, data in self._texts.items():
             self._write(place, data)
         # Remove empty folders, inner ones first, because they can be imported.
@@ -146,21 +143,14 @@ class _Copying:
     # -- folders
 
     def _copy_folder(
-        self,
-        place: Path,
-        listed: set[Path],
-        kept: set[Path],
-        forced: set[Path],
-        waiting: list[Path],
+        self, place: Path, listed: set[Path], kept: set[Path], waiting: list[Path]
     ) -> None:
         (self.folder / place).mkdir(parents=True, exist_ok=True)
         for entry in self._entries(place):
             inner = place / entry.name
             if inner in self._texts or inner in self._removed or self._is_left_out(entry, inner):
                 continue
-            if inner in forced:
-                waiting.append(inner)
-            elif entry.is_symlink():
+            if entry.is_symlink():
                 self._copy_link(inner)
             elif entry.is_dir(follow_symlinks=False):
                 if inner in kept:
@@ -251,12 +241,3 @@ class _Copying:
         if target.is_relative_to(self.root):
             target = self.folder / target.relative_to(self.root)
         (self.folder / place).symlink_to(target)
-
-
-def _moved(path: Path, old: Path, new: Path) -> Path:
-    for candidate in (path, Path(os.path.realpath(path))):
-        if candidate.is_relative_to(old):
-            return new / candidate.relative_to(old)
-    if path == old.parent and old.name == new.name:
-        return new.parent
-    return path

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..evidence import Spot
 from .outline import (
@@ -53,7 +53,12 @@ class Edits:
 
     def compare(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
         """Add the differences between two versions of some module-level statements."""
-        self._block(old, new, True, True)
+        first, second = list(_parts(old)), list(_parts(new))
+        a, b = [part.key for part in first], [part.key for part in second]
+        for tag, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+            if tag != "equal":
+                self.old += (part.spot for part in first[i:j] if not part.is_moved(second))
+                self.new += (part.spot for part in second[k:m] if not part.is_moved(first))
         self._decisions(old, new, self.old)
         self._decisions(new, old, self.new)
 
@@ -78,62 +83,6 @@ class Edits:
             self.old += (_statement(node, True) for node in old)
             self.new += (_statement(node, True) for node in new)
 
-    def _block(
-        self, old: Sequence[ast.stmt], new: Sequence[ast.stmt], at_old: bool, at_new: bool
-    ) -> None:
-        old, new = _active(old), _active(new)
-        a, b = [content_of(node) for node in old], [content_of(node) for node in new]
-        for tag, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-            if tag != "equal":
-                self._replaced(old[i:j], new[k:m], at_old, at_new)
-
-    def _replaced(
-        self, old: Sequence[ast.stmt], new: Sequence[ast.stmt], at_old: bool, at_new: bool
-    ) -> None:
-        a, b = [_kind(node) for node in old], [_kind(node) for node in new]
-        for tag, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-            if tag == "equal":
-                for before, after in zip(old[i:j], new[k:m], strict=True):
-                    self._pair(before, after, at_old, at_new)
-            else:
-                self.old += (s for node in old[i:j] for s in _whole(node, at_old))
-                self.new += (s for node in new[k:m] for s in _whole(node, at_new))
-
-    def _pair(self, old: ast.stmt, new: ast.stmt, at_old: bool, at_new: bool) -> None:
-        before, after = header_of(old), header_of(new)
-        if isinstance(new, ast.Raise):
-            return
-        if content_of(before) != content_of(after):
-            self.old.append(_statement(old, at_old))
-            self.new.append(_statement(new, at_new))
-            self._expressions(before, after, at_old, at_new)
-        blocks = dict(blocks_of(old))
-        for label, block in blocks_of(new):
-            inside = _inside(old, at_old), _inside(new, at_new)
-            self._block(blocks.pop(label, []), block, *inside)
-        for block in blocks.values():
-            self._block(block, [], _inside(old, at_old), at_new)
-
-    def _expressions(self, old: ast.AST, new: ast.AST, at_old: bool, at_new: bool) -> None:
-        """Add the differing pieces of two expressions that run only sometimes."""
-        stack: list[tuple[Any, Any]] = [(old, new)]
-        while stack:
-            a, b = stack.pop()
-            if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-                stack += zip(a, b, strict=True)
-            elif isinstance(a, ast.AST) and type(a) is type(b) and not isinstance(a, ast.JoinedStr):
-                if content_of(a) == content_of(b):
-                    continue
-                first, second = dict(_lazy(a)), dict(_lazy(b))
-                for label in first.keys() & second.keys():
-                    if content_of(first[label]) != content_of(second[label]):
-                        self.old.append(_expression(a, first[label], at_old))
-                        self.new.append(_expression(b, second[label], at_new))
-                stack += ((getattr(a, name, None), getattr(b, name, None)) for name in a._fields)
-            else:
-                self.old += _all_lazy(a, at_old)
-                self.new += _all_lazy(b, at_new)
-
     def read(
         self,
         old: Sequence[ast.stmt],
@@ -143,77 +92,78 @@ class Edits:
     ) -> None:
         """Add the statements that read one of some changed names or attributes."""
         for nodes, found in ((old, self.old), (new, self.new)):
-            for node, at_import in _statements(nodes, True):
-                read, attributes_read = mentions_of(header_of(node))
+            for node, _, spot, _ in _parts(nodes):
+                if not isinstance(node, ast.stmt):
+                    continue
+                header = header_of(node)
+                read, attributes_read = mentions_of(header)
                 if read & names or attributes_read & attributes:
-                    found.append(_statement(node, at_import))
-                    for choice, atoms, _ in _choices([header_of(node)]):
+                    found.append(spot)
+                    for choice, atoms, _ in _choices([header]):
                         if not names.isdisjoint(_names(choice)):
-                            found += (_decision(atom, at_import) for atom in atoms)
+                            found += (_decision(atom, spot.at_import) for atom in atoms)
                             self.names.update(dict.fromkeys(_names(choice)))
 
 
-def _active(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    return [node for node in body if not is_idle(node)]
+class _Part(NamedTuple):
+    """A statement without its blocks, or an expression that it evaluates only sometimes.
+
+    Attributes:
+        node: the statement or the expression.
+        key: its meaning, and the blocks that it is in.
+        spot: where it is.
+        calls: whether it is a statement, or has calls.
+    """
+
+    node: ast.stmt | ast.expr
+    key: tuple[str, ...]
+    spot: Spot
+    calls: bool = True
+
+    def is_moved(self, others: Iterable[_Part]) -> bool:
+        """Return whether it is an expression without calls that others have in another place."""
+        return not self.calls and any(self.key[-1] == other.key[-1] for other in others)
 
 
-def _kind(node: ast.stmt) -> tuple[str, str]:
-    """Return what two versions of a statement have in common."""
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return "definition", name
-        case ast.Assign(targets=targets):
-            return "assignment", " ".join(map(content_of, targets))
-        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            return "assignment", content_of(target)
-    return type(node).__name__, ""
-
-
-def _statements(body: Sequence[ast.stmt], at_import: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """Yield statements and those in their blocks, except what only leads to an exception."""
-    for node in _active(body):
-        if isinstance(node, ast.Raise):
+def _parts(
+    body: Sequence[ast.stmt], place: tuple[str, ...] = (), at_import: bool = True
+) -> Iterator[_Part]:
+    """Yield the parts of statements and of those in their blocks."""
+    for node in body:
+        if is_idle(node) or isinstance(node, ast.Raise):
             continue
-        yield node, at_import
-        for _, block in blocks_of(node):
-            if not (block and isinstance(block[-1], ast.Raise)):
-                yield from _statements(block, _inside(node, at_import))
+        header = header_of(node)
+        yield _Part(node, (*place, content_of(header)), _statement(node, at_import))
+        waiting = [(header, at_import)]
+        for around, at in waiting:
+            if isinstance(around, ast.JoinedStr):
+                continue
+            for part in _lazy(around):
+                calls = any(isinstance(inner, ast.Call) for inner in ast.walk(part))
+                key, spot = (*place, "if", content_of(part)), _expression(around, part, at)
+                yield _Part(part, key, spot, calls)
+            at = at and not isinstance(around, ast.Lambda)
+            waiting += ((child, at) for child in ast.iter_child_nodes(around))
+        inside = at_import and not isinstance(node, FunctionDefinition)
+        name = getattr(node, "name", "")
+        for label, block in blocks_of(node):
+            yield from _parts(block, (*place, name, label), inside)
 
 
-def _whole(node: ast.stmt, at_import: bool) -> Iterator[Spot]:
-    """Yield all pieces of a statement."""
-    for inner, at in _statements([node], at_import):
-        yield _statement(inner, at)
-        yield from _all_lazy(header_of(inner), at)
-
-
-def _lazy(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the parts of an expression that are not always evaluated with it."""
+def _lazy(node: ast.AST) -> Sequence[ast.expr]:
+    """Return the parts of an expression that are not always evaluated with it."""
     match node:
         case ast.IfExp():
-            yield "body", node.body
-            yield "orelse", node.orelse
+            return node.body, node.orelse
         case ast.Lambda():
-            yield "body", node.body
+            return (node.body,)
         case ast.BoolOp():
-            yield from ((str(index), value) for index, value in enumerate(node.values[1:]))
+            return node.values[1:]
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-            yield "elt", node.elt
+            return (node.elt,)
         case ast.DictComp():
-            yield "value", node.value
-
-
-def _all_lazy(value: object, at_import: bool) -> Iterator[Spot]:
-    """Yield the parts of an expression without a counterpart that may not run with it."""
-    stack = list(value) if isinstance(value, list) else [value]
-    while stack:
-        node = stack.pop()
-        if not isinstance(node, ast.AST) or isinstance(node, ast.JoinedStr):
-            continue
-        for _, part in _lazy(node):
-            if any(isinstance(inner, ast.Call) for inner in ast.walk(part)):
-                yield _expression(node, part, at_import)
-        stack += ast.iter_child_nodes(node)
+            return (node.value,)
+    return ()
 
 
 def _choices(body: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, list[ast.expr], bool]]:
@@ -348,8 +298,3 @@ def _expression(around: ast.AST, node: ast.expr, at_import: bool) -> Spot:
         is_expression=True,
         at_import=at_import and not isinstance(around, ast.Lambda),
     )
-
-
-def _inside(node: ast.stmt, at_import: bool) -> bool:
-    """Return whether importing runs the blocks of a compound statement."""
-    return at_import and not isinstance(node, FunctionDefinition)

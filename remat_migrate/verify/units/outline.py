@@ -1,4 +1,4 @@
-"""Split a module into units, other bindings, and code that only runs.
+"""Split a module into units, other values, and code that only runs.
 
 Each piece keeps its meaning as text: the syntax tree without positions, docstrings and idle
 statements, with the conditions around it. Two pieces are equal when these texts are.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ...analysis.names.module import parameters
 from ...text import SourceFile, Span
 
-# `from m import *` is the binding `* m`.
+# `from m import *` is the value `* m`.
 STAR = "*"
 
 
@@ -24,7 +24,6 @@ class Piece:
     """One definition, binding or statement.
 
     Attributes:
-        name: its qualified name; "" for a statement that binds nothing.
         line: the line of its `def`, or of the statement.
         span: its characters, decorators included.
         content: its meaning, with the conditions around it.
@@ -34,7 +33,6 @@ class Piece:
         is_import: whether an import statement binds it.
     """
 
-    name: str
     line: int
     span: Span
     content: str
@@ -44,59 +42,51 @@ class Piece:
     is_import: bool = False
 
 
-@dataclass(slots=True)
-class ClassOutline:
-    """A class.
-
-    Attributes:
-        header: its decorators and bases.
-        methods: the short names of its units.
-        functions: the short names of the functions that its body defines.
-        attributes: its other attributes, by short name; "" for other statements.
-        bases: the names of its bases.
-    """
-
-    header: list[Piece] = field(default_factory=list)
-    methods: list[str] = field(default_factory=list)
-    functions: set[str] = field(default_factory=set)
-    attributes: dict[str, list[Piece]] = field(default_factory=dict)
-    bases: set[str] = field(default_factory=set)
+Pieces = dict[str, list[Piece]]
 
 
 @dataclass(slots=True)
 class Outline:
-    """The pieces of a module.
+    """The pieces of a module, by qualified name.
 
     Attributes:
-        units: functions, methods, and names bound to possible callables, by qualified name.
-        bindings: imports, constants, and values that may not be functions of the module, by name;
-            `a.b` for `import a.b`, `* a` for `from a import *`.
-        classes: by qualified name.
-        code: statements that run at import and bind nothing.
-        script: code under `if __name__ == "__main__"`.
+        units: functions, methods, and names bound to possible callables.
+        values: imports, constants, attributes of classes, and other values that may not be
+            functions of the module; `a.b` for `import a.b`, `* a` for `from a import *`, `A.` for
+            other statements in the body of a class.
+        classes: the decorators and bases of classes.
+        bases: the names of the bases of each class.
+        code: statements that bind nothing, and what is under `if __name__ == "__main__"`.
     """
 
-    units: dict[str, list[Piece]] = field(default_factory=dict)
-    bindings: dict[str, list[Piece]] = field(default_factory=dict)
-    classes: dict[str, ClassOutline] = field(default_factory=dict)
+    units: Pieces = field(default_factory=dict)
+    values: Pieces = field(default_factory=dict)
+    classes: Pieces = field(default_factory=dict)
+    bases: dict[str, set[str]] = field(default_factory=dict)
     code: list[Piece] = field(default_factory=list)
-    script: list[Piece] = field(default_factory=list)
 
     @property
     def names(self) -> set[str]:
         """The names that the module defines, except through star imports."""
-        found = {name.partition(".")[0] for name in (*self.units, *self.bindings, *self.classes)}
+        found = {name.partition(".")[0] for name in (*self.units, *self.values, *self.classes)}
         return {name for name in found if not name.startswith(STAR)}
+
+    @property
+    def attributes(self) -> Pieces:
+        """The values that are attributes of classes."""
+        return {name: each for name, each in self.values.items() if owner_of(name) in self.classes}
 
     @property
     def unit_pieces(self) -> Iterator[Piece]:
         """The pieces of units and classes."""
-        for pieces in self.units.values():
-            yield from pieces
-        for found in self.classes.values():
-            yield from found.header
-            for pieces in found.attributes.values():
+        for group in (self.units, self.classes, self.attributes):
+            for pieces in group.values():
                 yield from pieces
+
+
+def owner_of(name: str) -> str:
+    """Return the class of a method or an attribute by their qualified names; "" for others."""
+    return name.rpartition(".")[0]
 
 
 def outline(text: str) -> Outline:
@@ -118,7 +108,9 @@ class _Reader:
     def __init__(self, source: SourceFile, tree: ast.Module) -> None:
         self._source = source
         self.outline = Outline()
+        # The functions that can be named in the module, and in the classes around a statement.
         self._functions = _defined_functions(tree.body)
+        self._inner: set[str] = set()
         self._block(tree.body, Under(), "")
 
     def _block(self, body: list[ast.stmt], under: Under, owner: str) -> None:
@@ -128,15 +120,16 @@ class _Reader:
     def _statement(self, node: ast.stmt, under: Under, owner: str) -> None:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._unit(owner, node.name, node, under)
+                self._add(self.outline.units, _inside(owner, node.name), node, under)
             case ast.ClassDef():
-                self._class(node, under, owner)
+                self._class(node, under, _inside(owner, node.name))
             case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 for target, part in single_targets(targets, value):
                     self._assignment(target, part, node, under, owner)
             case ast.If(test=test) if not owner and is_main_test(test):
-                self.outline.script.append(self._piece("", node, under, ast.Module(node.body, [])))
+                body = ast.Module(node.body, [])
+                self.outline.code.append(self._piece(node, under, body))
                 self._block(node.orelse, under.deeper(node, "orelse"), owner)
             case _ if is_idle(node):
                 pass
@@ -145,34 +138,40 @@ class _Reader:
                     self._header(node, under)
                 for label, block in blocks:
                     self._block(block, under.deeper(node, label), owner)
-            case _:
-                self._binding(node, under, owner)
-
-    def _binding(self, node: ast.stmt, under: Under, owner: str) -> None:
-        """Read a statement without blocks that is no plain assignment."""
-        match node:
-            case _ if owner:
-                named = isinstance(node, ast.AnnAssign) and dotted_name(node.target)
-                self._add(self.outline.classes[owner].attributes, named or "", node, under)
-            case ast.Import() | ast.ImportFrom():
+            case ast.Import() | ast.ImportFrom() if not owner:
                 self._import(node, under)
-            case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
-                if root := dotted_name(target).partition(".")[0]:
-                    self._add(self.outline.bindings, root, node, under)
             case _:
-                names = _bound_names([node]) or self._handed_on(node)
+                names = self._changed_by(node, owner)
                 for name in names:
-                    self._add(self.outline.bindings, name, node, under)
+                    self._add(self.outline.values, name, node, under)
                 if not names:
-                    self.outline.code.append(self._piece("", node, under))
+                    self.outline.code.append(self._piece(node, under))
 
     def _header(self, node: ast.stmt, under: Under) -> None:
         """Read a compound statement without its blocks."""
         header = header_of(node)
         for name in _bound_names(ast.iter_child_nodes(header)):
-            self._add(self.outline.bindings, name, node, under, header)
+            self._add(self.outline.values, name, node, under, header)
         if not any(statements_in(block) for _, block in blocks_of(node)):
-            self.outline.code.append(self._piece("", node, under))
+            self.outline.code.append(self._piece(node, under))
+
+    def _changed_by(self, node: ast.stmt, owner: str) -> Set[str]:
+        """Return the names that a statement without blocks binds or may change in place.
+
+        A call may change what it is given: `OPTIONS.update(rate=0.1)`.
+        """
+        match node:
+            case _ if owner:
+                named = isinstance(node, ast.AnnAssign) and dotted_name(node.target)
+                return {_inside(owner, named or "")}
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+                return {dotted_name(target).partition(".")[0]} - {""}
+            case ast.Expr(ast.Call() as call):
+                holder = call.func.value if isinstance(call.func, ast.Attribute) else None
+                given = [holder, *call.args, *(keyword.value for keyword in call.keywords)]
+                roots = {dotted_name(part).partition(".")[0] for part in given if part is not None}
+                return _bound_names([node]) or set(filter(self._is_own, roots))
+        return _bound_names([node])
 
     def _import(self, node: ast.Import | ast.ImportFrom, under: Under) -> None:
         origin = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
@@ -186,95 +185,59 @@ class _Reader:
                 bound = {top: top, alias.name: alias.name}
             for name, meaning in bound.items():
                 key = f"{STAR} {origin}" if name == STAR else name
-                piece = self._piece(name, node, under)
                 content = f"{under.content}import {meaning}"
-                self.outline.bindings.setdefault(key, []).append(
-                    replace(piece, content=content, is_import=True)
-                )
+                piece = replace(self._piece(node, under), content=content, is_import=True)
+                self.outline.values.setdefault(key, []).append(piece)
 
     def _assignment(
         self, target: ast.expr, value: ast.expr, node: ast.stmt, under: Under, owner: str
     ) -> None:
         """Read the assignment of a value to one target."""
+        found = self.outline
         name = dotted_name(target)
-        parts = meaning_of(value, getattr(node, "annotation", None))
-        functions = self._functions
-        root, _, attribute = name.rpartition(".")
-        if owner:
-            functions = functions | self.outline.classes[owner].functions
-        elif root in self.outline.classes:
-            # `Model.block = jax.checkpoint(Model.block)`
-            owner, name = root, attribute
-        if owner:
-            if name and is_function(value, functions):
-                self._unit(owner, name, node, under, parts)
-            else:
-                self._add(self.outline.classes[owner].attributes, name, node, under, parts)
+        meaning = meaning_of(value, getattr(node, "annotation", None))
+        is_made = is_function(value, self._functions | self._inner)
+        if owner or owner_of(name) in found.classes:  # `Model.block = jax.checkpoint(Model.block)`
+            is_unit = bool(name) and is_made
+            name = _inside(owner, name) if owner else name
+            self._add(found.units if is_unit else found.values, name, node, under, meaning)
         elif isinstance(target, ast.Name):
             if may_be_callable(value):
-                self._add(self.outline.units, name, node, under, parts)
-            if is_function(value, functions):
+                self._add(found.units, name, node, under, meaning)
+            if is_made:
                 self._functions.add(name)
             else:
-                self._add(self.outline.bindings, name, node, under, parts)
+                self._add(found.values, name, node, under, meaning)
         elif self._is_own(root := name.partition(".")[0]):
             # `SETTINGS["concrete"] = True`
-            self._add(self.outline.bindings, root, node, under)
+            self._add(found.values, root, node, under)
         else:
-            self.outline.code.append(self._piece("", node, under))
-
-    def _handed_on(self, node: ast.stmt) -> set[str]:
-        """Return the names of the module that a call may change: `OPTIONS.update(rate=0.1)`."""
-        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-            return set()
-        call = node.value
-        holder = call.func.value if isinstance(call.func, ast.Attribute) else None
-        given = [holder, *call.args, *(keyword.value for keyword in call.keywords)]
-        roots = {dotted_name(part).partition(".")[0] for part in given if part is not None}
-        return {name for name in roots if self._is_own(name)}
+            found.code.append(self._piece(node, under))
 
     def _is_own(self, name: str) -> bool:
         """Return whether the module has assigned a value to a name, rather than imported it."""
-        bound = self.outline.bindings.get(name, ())
+        bound = self.outline.values.get(name, ())
         return name in self.outline.units or any(not piece.is_import for piece in bound)
 
-    def _class(self, node: ast.ClassDef, under: Under, owner: str) -> None:
-        qualname = f"{owner}.{node.name}" if owner else node.name
-        found = self.outline.classes.setdefault(qualname, ClassOutline())
+    def _class(self, node: ast.ClassDef, under: Under, name: str) -> None:
         header = ast.ClassDef(**{f: getattr(node, f) for f in node._fields if f != "body"}, body=[])
-        found.header.append(self._piece(qualname, node, under, header))
-        found.bases |= {name for base in node.bases if (name := dotted_name(base))}
-        found.functions = _defined_functions(node.body)
-        self._block(node.body, under, qualname)
-        self._functions |= {f"{qualname}.{name}" for name in found.methods}
-
-    # -- pieces
-
-    def _unit(
-        self, owner: str, name: str, node: ast.stmt, under: Under, meaning: ast.AST | None = None
-    ) -> None:
-        if owner:
-            self.outline.classes[owner].methods.append(name)
-            name = f"{owner}.{name}"
-        self._add(self.outline.units, name, node, under, meaning)
+        self._add(self.outline.classes, name, node, under, header)
+        bases = self.outline.bases.setdefault(name, set())
+        bases |= {base for each in node.bases if (base := dotted_name(each))}
+        around, self._inner = self._inner, _defined_functions(node.body)
+        self._block(node.body, under, name)
+        self._inner = around
+        self._functions |= {unit for unit in self.outline.units if owner_of(unit) == name}
 
     def _add(
-        self,
-        to: dict[str, list[Piece]],
-        name: str,
-        node: ast.stmt,
-        under: Under,
-        meaning: ast.AST | None = None,
+        self, to: Pieces, name: str, node: ast.stmt, under: Under, meaning: ast.AST | None = None
     ) -> None:
-        to.setdefault(name, []).append(self._piece(name, node, under, meaning))
+        to.setdefault(name, []).append(self._piece(node, under, meaning))
 
-    def _piece(
-        self, name: str, node: ast.stmt, under: Under, meaning: ast.AST | None = None
-    ) -> Piece:
+    def _piece(self, node: ast.stmt, under: Under, meaning: ast.AST | None = None) -> Piece:
         meaning = meaning or node
         mentions, attributes = mentions_of(meaning)
         return Piece(
-            name,
             node.lineno,
             self._source.full_span(node),
             under.content + content_of(meaning),
@@ -282,6 +245,10 @@ class _Reader:
             attributes,
             node,
         )
+
+
+def _inside(owner: str, name: str) -> str:
+    return f"{owner}.{name}" if owner else name
 
 
 def _defined_functions(body: list[ast.stmt]) -> set[str]:

@@ -64,18 +64,12 @@ def diff_project(
             notes.append(f"{name}: {'new' if before is None else 'removed'} file, not compared")
         else:
             try:
-                found = diff_modules(_text(path, before), _text(path, after))
+                module = _unit(path, "", 1, import_names)
+                found = diff_modules(_text(path, before), _text(path, after), module)
             except SourceError as error:
                 not_exercised(Unit(path, ""), f"cannot be parsed: {error}")
                 continue
-            for changed in found.changed:
-                unit = replace(
-                    _unit(path, changed.qualname, changed.line, import_names),
-                    before=changed.before,
-                    after=changed.after,
-                    edited=changed.edited,
-                )
-                units.append(unit)
+            units += found.changed
             notes += _notes(name, found)
     return ProjectDiff(tuple(units), tuple(unproved), tuple(notes))
 
@@ -122,7 +116,7 @@ def callers(
         new = _outline_of(path, after, prefilter)
         if is_test(path) or not new.units:
             continue
-        libraries = {name for name, pieces in new.bindings.items() if _is_of_jax(pieces)}
+        libraries = {name for name, pieces in new.values.items() if _is_of_jax(pieces)}
         for qualname, pieces in new.units.items():
             names = {n for n in by_name if any(_reads(piece, n, libraries) for piece in pieces)}
             # Elsewhere, attributes of these names are other functions: `scan`, `build`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from typing import Any, Dict, List, Tuple
 
@@ -14,7 +13,7 @@ from .comparison.evaluate import described_arrays, in_turn
 from .comparison.evaluate import evaluate as evaluate_unit
 from .environment import configuration, effects
 from .inputs import declared, variants
-from .load import Unit, load_unit
+from .load import load_unit
 from .lookup import fits
 from .program import agreement
 from .project import constructors
@@ -30,22 +29,13 @@ def make(request: Reply) -> Reply:
     if not request["qualname"]:
         case: Dict[str, Any] = {"args": (), "kwargs": {}, "context": None, "asked_for": False}
         return _saved([("the module is imported", case)], request["folder"])
-    if unit.is_fixture and inspect.signature(unit.function).parameters:
-        return {
-            "cases": [],
-            "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
-        }
-    with module_state.restored(unit.function):
-        return _made(unit, request)
-
-
-def _made(unit: Unit, request: Reply) -> Reply:
     variants.edited = request["edited"]
-    made = unit_cases.all_cases(unit, constructors.records(), request["seconds"])
-    cases = list(made.cases)
-    for _, case in cases:
-        case["left_out"] = unit_cases.left_out(unit.function, case)
-    reply = _saved(cases, request["folder"])
+    with module_state.restored(unit.function):
+        made = unit_cases.all_cases(unit, constructors.records(), request["seconds"])
+        cases = list(made.cases)
+        for _, case in cases:
+            case["left_out"] = unit_cases.left_out(unit.function, case)
+        reply = _saved(cases, request["folder"])
     if not reply["cases"]:
         reply["detail"] = reply["detail"] or made.detail
     return reply
@@ -105,14 +95,11 @@ def evaluate(request: Reply) -> Reply:
     shapes = described_arrays(unit.function, case)
     changes.shared_names = frozenset(request["names"])
     with effects.refused(unless=case.get("asked_for")):
-        failure, needs_constants = evaluate_unit(
-            unit.function, case, request["folder"], **request["how"]
-        )
+        found = evaluate_unit(unit.function, case, request["folder"], **request["how"])
     return {
-        "failure": failure,
-        "needs_constants": needs_constants,
+        **found,
         "fits": fits(unit.function, case["args"], case["kwargs"])
-        and not failure.get("type", "").endswith(results.OtherParameters.__name__),
+        and not found["failure"].get("type", "").endswith(results.OtherParameters.__name__),
         "shapes": shapes,
         "settings": configuration.changed(),
         "configures": configuration.is_set_by(request["qualname"]),

@@ -27,13 +27,11 @@ class Unit(NamedTuple):
         function: what is called; of a method, the function that takes the instance first.
         owner: the class whose instance it takes, None for what takes none.
         module: the module it was found in.
-        is_fixture: whether pytest calls it, with what its other fixtures give.
     """
 
     function: Any
     owner: Optional[type]
     module: Any
-    is_fixture: bool = False
 
     @property
     def file(self) -> str:
@@ -94,10 +92,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         found = found.fget
     if isinstance(found, type):
         return _class(found, qualname, module)
-    inner = _fixture_function(found)
-    if inner is not None:
-        return Unit(inner, owner, module, True)
-    return Unit(_callable(found, owner, qualname), owner, module)
+    return Unit(_callable(_fixture_function(found) or found, owner, qualname), owner, module)
 
 
 def _lookup(module: Any, qualname: str) -> Tuple[Any, Optional[type]]:

@@ -47,16 +47,6 @@ def install(original_root: str, copy_root: str) -> None:
     sys.addaudithook(_Guard(places))
 
 
-def place_in_copy(source_info: Any) -> str:
-    """Return the innermost line of the copied project in a JAX traceback, as `model.py:14`."""
-    found = getattr(source_info, "traceback", None)
-    for frame in found.frames if found is not None else ():
-        for places in _installed:
-            if frame.file_name.startswith(places.copy + os.sep):
-                return "%s:%d" % (os.path.relpath(frame.file_name, places.copy), frame.line_num)
-    return ""
-
-
 class Places:
     """The original and the copy, with symbolic links resolved."""
 

@@ -18,7 +18,7 @@ evaluate = load_worker("comparison.evaluate")
 def evaluated(folder: Path, unit: Any, *args: Any, eager: bool = True, **kwargs: Any) -> Any:
     """What is written of a unit's results, and what is said of its failure."""
     case = {"args": args, "kwargs": kwargs, "context": None}
-    failure = evaluate.evaluate(unit, case, str(folder), eager).failure
+    failure = evaluate.evaluate(unit, case, str(folder), eager)["failure"]
     return json.loads((folder / "result.json").read_text()), failure
 
 
@@ -106,7 +106,7 @@ def test_values_beside_programs_are_those_of_the_uncompiled_unit(tmp_path: Path)
         case = {"args": (x,), "kwargs": {}, "context": None}
         folders = [tmp_path / f"{number}-{first}" for first in (False, True)]
         for first, folder in enumerate(folders):
-            assert evaluate.evaluate(unit, case, str(folder), first=bool(first)).failure == {}
+            assert evaluate.evaluate(unit, case, str(folder), first=bool(first))["failure"] == {}
         whole, quick = (json.loads((f / "result.json").read_text()) for f in folders)
         assert list(quick["modes"]) == ["eager"]
         assert quick["modes"]["eager"] == whole["modes"]["eager"]

@@ -290,9 +290,10 @@ def scheduled(steps: int) -> Function:
 def test_constants_are_computed_where_python_needs_them():
     program = trace.programs(scheduled(4), [X], [0], lambda source: "")["forward"]
     assert program["is_concrete"]
-    found = [
-        trace.programs(lambda x, f=f: [f(x[0])], [X], [0], lambda source: "", constants=True)
-        for f in (scheduled(4), lambda x: x * jnp.cos(jnp.arange(4) / 4)[0], scheduled(2))
-    ]
+    with jax.ensure_compile_time_eval():
+        found = [
+            trace.programs(lambda x, f=f: [f(x[0])], [X], [0], lambda source: "")
+            for f in (scheduled(4), lambda x: x * jnp.cos(jnp.arange(4) / 4)[0], scheduled(2))
+        ]
     outputs = [one["forward"]["outputs"] for one in found]
     assert outputs[0] == outputs[1] != outputs[2]

@@ -129,5 +129,6 @@ def test_an_object_in_place_of_a_key(package, tmp_path):
         return hk.Linear(3)(keys.noise(x, safe_key))
 
     # Haiku runs it twice: to initialise, and to apply.
-    initialised = load_worker("frameworks.haiku_units").initialised
-    assert initialised(scaled, (jnp.ones((2, 3)), safe_key), {}).shape == (2, 3)
+    initialised = load_worker("frameworks.pure_functions").initialised
+    args = (jnp.ones((2, 3)), safe_key)
+    assert initialised(scaled, args, {}, {"library": "haiku"}).shape == (2, 3)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Dict, NamedTuple, Optional, Set
+
+import numpy as np
 
 from ..failures import headline
-from .entries import Leaves, Result, allowed_differences, structure_difference
+from .entries import Result, allowed_differences, apart, arrays_of, structure_difference
 
 EQUAL, DIFFERS, FAILS_AFTER, FAILS_BEFORE = "equal", "differs", "fails-after", "fails-before"
 NOT_EXERCISED = "not-exercised"
@@ -65,52 +67,50 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
         return Comparison(
             NOT_EXERCISED, detail=detail, only_numbers_differ=True, is_abstract=old.is_abstract
         )
-    return _Sides(old, new, tolerances or {}).compare(ran)
+    allowed = allowed_differences(tolerances or {})
+    max_abs = max_rel = 0.0
+    for mode in ran:
+        found = _mode(old, new, mode, allowed)
+        max_abs, max_rel = max(max_abs, found.max_abs or 0.0), max(max_rel, found.max_rel or 0.0)
+        if found.verdict != EQUAL:
+            return found
+    # Gradients of nothing are zero.
+    values = [old.modes[mode] for mode in ran if mode.endswith("eager")]
+    leaves = [leaf for outcome in values for leaf in outcome["leaves"]]
+    if not leaves:
+        return Comparison(EQUAL, max_abs, max_rel, "it returns nothing", returns_nothing=True)
+    if all("function" in leaf for leaf in leaves):
+        detail = "nothing calls the functions or classes that it returns"
+        return Comparison(NOT_EXERCISED, detail=detail)
+    return Comparison(EQUAL, max_abs, max_rel)
 
 
-class _Sides:
-    """The results of both sides, of which the old ones did not fail."""
-
-    def __init__(self, old: Result, new: Result, tolerances: Dict[str, float]) -> None:
-        self.old = old
-        self.new = new
-        self.allowed = allowed_differences(tolerances)
-        self.max_abs = self.max_rel = 0.0
-
-    def compare(self, ran: List[str]) -> Comparison:
-        """Return the verdict on these modes."""
-        for mode in ran:
-            found = self._mode(mode)
-            if found:
-                return found
-        # Gradients of nothing are zero.
-        values = [mode for mode in ran if mode.endswith("eager")]
-        every = [leaf for mode in values for leaf in self.old.modes[mode]["leaves"]]
-        return _equal(every, self.max_abs, self.max_rel)
-
-    def _mode(self, mode: str) -> Optional[Comparison]:
-        """Return the verdict if a mode decides it."""
-        old, new, where = self.old.modes[mode], self.new.modes.get(mode), _where(mode)
-        if new is None or "error" in new:
-            error = (new or next(iter(self.new.modes.values())))["error"]
-            return Comparison(FAILS_AFTER, detail=headline(error) + where, failure=error)
-        reason = structure_difference(old, new)
-        if reason and _only_functions_differ(old, new):
-            # A method may be in the place of a function; they are called for themselves.
-            detail = "the functions that it holds are others, and nothing calls them"
-            return Comparison(NOT_EXERCISED, detail=detail)
-        if reason:
-            return Comparison(DIFFERS, detail=reason + where)
-        leaves = Leaves(self.old, self.new, mode, self.allowed)
-        self.max_abs = max(self.max_abs, leaves.max_abs)
-        self.max_rel = max(self.max_rel, leaves.max_rel)
-        if not leaves.reason and mode.endswith("eager") and leaves.are_nan:
-            detail = "all its values are NaN"
-            return Comparison(NOT_EXERCISED, detail=detail, only_numbers_differ=True)
-        if not leaves.reason:
-            return None
-        apart = (self.max_abs, self.max_rel, leaves.reason + where)
-        return Comparison(DIFFERS, *apart, only_numbers_differ=True)
+def _mode(old: Result, new: Result, mode: str, allowed: Dict[str, float]) -> Comparison:
+    """Return the verdict on one mode, which ran in the old code."""
+    before, after = old.modes[mode], new.modes.get(mode)
+    label, _, kind = mode.rpartition(" ")
+    where = _WHERE[kind] + (" of %s" % label if label else "")
+    if after is None or "error" in after:
+        error = (after or next(iter(new.modes.values())))["error"]
+        return Comparison(FAILS_AFTER, detail=headline(error) + where, failure=error)
+    reason = structure_difference(before, after)
+    if reason and _only_functions_differ(before, after):
+        # A method may be in the place of a function; they are called for themselves.
+        detail = "the functions that it holds are others, and nothing calls them"
+        return Comparison(NOT_EXERCISED, detail=detail)
+    if reason:
+        return Comparison(DIFFERS, detail=reason + where)
+    found = list(apart(old, new, mode, allowed))
+    max_abs = max((one.absolute for one in found), default=0.0)
+    max_rel = max((one.relative for one in found), default=0.0)
+    if reason := next((one.said for one in found if one.said), ""):
+        return Comparison(DIFFERS, max_abs, max_rel, reason + where, only_numbers_differ=True)
+    arrays = [array for _, array in arrays_of(old, mode) if array.size]
+    if kind == "eager" and arrays and all(np.isnan(array).all() for array in arrays):
+        # That tells nothing: any other NaN is equal.
+        detail = "all its values are NaN"
+        return Comparison(NOT_EXERCISED, detail=detail, only_numbers_differ=True)
+    return Comparison(EQUAL, max_abs, max_rel)
 
 
 def _only_functions_differ(old: Dict[str, Any], new: Dict[str, Any]) -> bool:
@@ -132,19 +132,3 @@ def _only_functions_differ(old: Dict[str, Any], new: Dict[str, Any]) -> bool:
 def _is_in(leaf: Dict[str, Any], places: Set[str]) -> bool:
     """Return whether a leaf is a function, or a bool where one may be."""
     return "function" in leaf or (leaf.get("dtype") == "bool" and leaf["path"] in places)
-
-
-def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comparison:
-    """Return the verdict where nothing differs, which depends on what the result holds."""
-    if not leaves:
-        return Comparison(EQUAL, max_abs, max_rel, "it returns nothing", returns_nothing=True)
-    if all("function" in leaf for leaf in leaves):
-        return Comparison(
-            NOT_EXERCISED, detail="nothing calls the functions or classes that it returns"
-        )
-    return Comparison(EQUAL, max_abs, max_rel)
-
-
-def _where(mode: str) -> str:
-    label, _, kind = mode.rpartition(" ")
-    return _WHERE[kind] + (" of %s" % label if label else "")

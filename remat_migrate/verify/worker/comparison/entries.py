@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import numpy as np
 
@@ -83,78 +83,50 @@ def _short(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-class Leaves:
-    """The comparison of the arrays of one mode.
+class Apart(NamedTuple):
+    """How far two arrays are apart, the difference relative to the largest entry, too.
 
     Attributes:
-        max_abs: the largest difference.
-        max_rel: the largest difference relative to the largest entry of its array.
-        reason: where a difference exceeds its limit; empty if none does.
-        are_nan: whether all entries are NaN, which tells nothing: any other NaN is equal.
+        said: where that is too far, in words.
     """
-
-    def __init__(self, old: Result, new: Result, mode: str, allowed: Dict[str, float]) -> None:
-        self.max_abs = self.max_rel = 0.0
-        self.reason = ""
-        arrays = [array for _, array in arrays_of(old, mode) if array.size]
-        self.are_nan = bool(arrays) and all(np.isnan(array).all() for array in arrays)
-        limits = _Limits(old, mode, allowed)
-        for (leaf, a), (_, b) in zip(arrays_of(old, mode), arrays_of(new, mode)):
-            found = limits.apart(leaf, a, b)
-            self.max_abs = max(self.max_abs, found.absolute)
-            self.max_rel = max(self.max_rel, found.relative)
-            if found.said and not self.reason:
-                self.reason = _at(leaf["path"]) + found.said
-
-
-class _Apart(NamedTuple):
-    """How far two arrays are apart, and words where that is too far."""
 
     absolute: float = 0.0
     relative: float = 0.0
     said: str = ""
 
 
-class _Limits:
-    """How far arrays of one mode may be apart."""
+def apart(old: Result, new: Result, mode: str, allowed: Dict[str, float]) -> Iterator[Apart]:
+    """Yield how far the arrays of a mode are apart."""
+    arrays = arrays_of(old, mode)
+    largest = max((_largest(a) for _, a in arrays if a.dtype.kind in "fc"), default=0.0)
+    for (leaf, a), (_, b) in zip(arrays, arrays_of(new, mode)):
+        # If the old code rounds to a coarser dtype, its limits are those.
+        names = [name for name in (leaf["dtype"], old.precision) if name]
+        tolerance = max(allowed.get(name, SMALL) for name in names)
+        epsilon = max(_EPSILONS.get(name, _FLOAT32_EPSILON) for name in names)
+        found = _apart(a, b, largest, tolerance, _LAST_PLACES * epsilon)
+        yield found._replace(said=found.said and _at(leaf["path"]) + found.said)
 
-    def __init__(self, old: Result, mode: str, allowed: Dict[str, float]) -> None:
-        self._allowed = allowed
-        self._precision = old.precision
-        floats = [array for _, array in arrays_of(old, mode) if array.dtype.kind in "fc"]
-        self._largest = max(map(_largest, floats), default=0.0)
 
-    def apart(self, leaf: Dict[str, Any], a: Any, b: Any) -> _Apart:
-        """Return how far two arrays are apart."""
-        if a.dtype.kind not in "fc":
-            if np.array_equal(a, b):
-                return _Apart()
-            difference = np.max(np.abs(a.astype(float) - b.astype(float)), initial=0.0)
-            said = "%d of %d entries differ" % (int(np.sum(a != b)), a.size)
-            return _Apart(float(difference), 0.0, said)
-        if not _same_specials(a, b):
-            return _Apart(said="different entries are finite")
-        finite = np.isfinite(a)
-        apart = np.abs(_wide(np.where(finite, a, 0)) - _wide(np.where(finite, b, 0)))
-        difference, own = float(np.max(apart, initial=0.0)), _largest(a)
-        relative = difference / own if own else float(difference > 0)
-        tolerance, epsilon = self._of(leaf["dtype"])
-        rounding = _LAST_PLACES * epsilon
-        if difference <= rounding * self._largest and own <= 1e-3 * self._largest:
-            relative = 0.0  # a difference below the rounding of larger entries says nothing
-        if difference <= max(tolerance * own, min(rounding, tolerance) * self._largest):
-            return _Apart(difference, relative)
-        entry = np.unravel_index(int(np.argmax(apart)), a.shape)
-        shown = (list(map(int, entry)), _shown(b[entry]), _shown(a[entry]))
-        return _Apart(difference, relative, "entry %s is %.6g, was %.6g" % shown)
-
-    def _of(self, dtype: str) -> Tuple[float, float]:
-        """Return the tolerance and the unit in the last place for results of a dtype."""
-        names = [name for name in (dtype, self._precision) if name]
-        return (
-            max(self._allowed.get(name, SMALL) for name in names),
-            max(_EPSILONS.get(name, _FLOAT32_EPSILON) for name in names),
-        )
+def _apart(a: Any, b: Any, largest: float, tolerance: float, rounding: float) -> Apart:
+    if a.dtype.kind not in "fc":
+        if np.array_equal(a, b):
+            return Apart()
+        difference = float(np.max(np.abs(a.astype(float) - b.astype(float)), initial=0.0))
+        return Apart(difference, 0.0, "%d of %d entries differ" % (int(np.sum(a != b)), a.size))
+    if not _same_specials(a, b):
+        return Apart(said="different entries are finite")
+    finite = np.isfinite(a)
+    distances = np.abs(_wide(np.where(finite, a, 0)) - _wide(np.where(finite, b, 0)))
+    difference, own = float(np.max(distances, initial=0.0)), _largest(a)
+    relative = difference / own if own else float(difference > 0)
+    if difference <= rounding * largest and own <= 1e-3 * largest:
+        relative = 0.0  # a difference below the rounding of larger entries says nothing
+    if difference <= max(tolerance * own, min(rounding, tolerance) * largest):
+        return Apart(difference, relative)
+    entry = np.unravel_index(int(np.argmax(distances)), a.shape)
+    shown = (list(map(int, entry)), _shown(b[entry]), _shown(a[entry]))
+    return Apart(difference, relative, "entry %s is %.6g, was %.6g" % shown)
 
 
 def allowed_differences(tolerances: Dict[str, float]) -> Dict[str, float]:

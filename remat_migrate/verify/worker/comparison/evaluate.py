@@ -5,23 +5,24 @@ Results are written as arrays of numpy, and their dtypes in JSON: comparing them
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import re
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import module_state, relocate, shim
-from ..environment import caches
+from .. import module_state, shim
+from ..environment import caches, projects
 from ..failures import describe
 from ..frameworks import pure_functions
 from ..frameworks.abstraction import NotCompiled, PureCall, compiled, has_abstract, split
-from ..lookup import named_arguments, signature
+from ..lookup import fits, named_arguments, signature
 from ..program import agreement, trace
 from ..program.trace import is_inexact
 from ..transfer.arrays import is_key, key_data
@@ -37,18 +38,6 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
 
 
-class Evaluated(NamedTuple):
-    """How the run of a unit ended.
-
-    Attributes:
-        failure: how the eager run failed, or {} where it did not.
-        needs_constants: whether it can be traced only where constants are computed.
-    """
-
-    failure: Dict[str, Any]
-    needs_constants: bool
-
-
 def evaluate(
     unit: Any,
     case: Dict[str, Any],
@@ -58,8 +47,11 @@ def evaluate(
     values: bool = True,
     seed: int = 0,
     constants: bool = False,
-) -> Evaluated:
+) -> Dict[str, Any]:
     """Run a unit and write what came of it below `folder`.
+
+    Returns {"failure": how the run failed, or {}, "needs_constants": whether it can be traced only
+    where constants are computed}.
 
     Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
     (compiled values). A mode that raises is a result, too. What the unit's parameters default to is
@@ -68,7 +60,7 @@ def evaluate(
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `derivatives`, of its derivatives, which suffice if both sides agree. Without
     `values`, or if an argument is abstract, there are only the programs. `seed` is that of Python
-    and NumPy; for `constants`, see `trace.programs`.
+    and NumPy; for `constants`, see `_Program.traced`.
     """
     writer = _Writer(folder, seed)
     modes: Dict[str, Any] = {}
@@ -111,10 +103,10 @@ def evaluate(
     errors = [mode.get("error") for mode in modes.values()] or [
         program["programs"]["forward"].get("error") for program in programs.values()
     ]
-    return Evaluated(
-        next((e for e in errors if e), {}) if all(errors) else {},
-        any(program["concrete"] for program in programs.values()),
-    )
+    return {
+        "failure": next((e for e in errors if e), {}) if all(errors) else {},
+        "needs_constants": any(program["concrete"] for program in programs.values()),
+    }
 
 
 def in_turn(unit: Any, cases: Sequence[Dict[str, Any]], folder: str, seed: int) -> None:
@@ -153,7 +145,7 @@ def _compiled(program: _Program, writer: _Writer) -> Dict[str, Any]:
 def _prepared(unit: Any, case: Dict[str, Any], traced: bool = False) -> List[PureCall]:
     """Return what to run or trace: the unit, or a function in its result if the case says so."""
     then = case.get("then")
-    if shim.GONE in case["kwargs"] and not _takes(unit, shim.GONE):
+    if shim.GONE in case["kwargs"] and not fits(unit, case["args"], case["kwargs"]):
         rest = {name: value for name, value in case["kwargs"].items() if name != shim.GONE}
         case = dict(case, kwargs=rest)
     if not then:
@@ -176,14 +168,6 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
     modes[label + "jit"] = _outcome(lambda: jax.jit(values)(program.arrays()), writer)
     jaxpr = program.jaxpr()
     return precision.lowest_precision(jaxpr) if jaxpr is not None else ""
-
-
-def _takes(unit: Any, name: str) -> bool:
-    """Return whether a function accepts a keyword argument of that name."""
-    made = signature(unit)
-    if made is None or name in made.parameters:
-        return True
-    return any(p.kind is p.VAR_KEYWORD for p in made.parameters.values())
 
 
 def _defaults(unit: Any) -> Dict[str, str]:
@@ -248,17 +232,17 @@ class _Program:
             return [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
 
         chosen = [] if values_alone else self.differentiable
-        place_of = relocate.place_in_copy
-        programs = trace.programs(traced, arrays, chosen, place_of, thorough, constants)
-        concrete = None
-        if programs["forward"].get("is_concrete") and not has_abstract(arrays):
-            concrete = programs["forward"]["error"]
-            programs = trace.programs(traced, arrays, chosen, place_of, thorough, constants=True)
-        return {
-            "result": result,
-            "programs": programs,
-            "concrete": concrete,
-        }
+
+        def programs(constants: bool) -> Dict[str, Any]:
+            # What depends on no argument is computed, as outside `jax.jit`: Python may use it.
+            with jax.ensure_compile_time_eval() if constants else contextlib.nullcontext():
+                return trace.programs(traced, arrays, chosen, projects.place_of, thorough)
+
+        found, concrete = programs(constants), None
+        if found["forward"].get("is_concrete") and not has_abstract(arrays):
+            concrete = found["forward"]["error"]
+            found = programs(constants=True)
+        return {"result": result, "programs": found, "concrete": concrete}
 
     def arrays(self) -> List[Any]:
         """Return copies of the arrays: the function may change or donate them."""

@@ -36,6 +36,15 @@ def is_project_module(name: str) -> bool:
     return is_project_file(getattr(sys.modules.get(name), "__file__", None))
 
 
+def place_of(source_info: Any) -> str:
+    """Return the innermost line of the project in a JAX traceback, as `model.py:14`."""
+    found = getattr(source_info, "traceback", None)
+    for frame in found.frames if found is not None else ():
+        if is_project_file(frame.file_name):
+            return "%s:%d" % (relative(frame.file_name), frame.line_num)
+    return ""
+
+
 def relative(path: str) -> str:
     """Return the path from the project's root, with `/`."""
     real = real_path(path)

@@ -91,6 +91,18 @@ def mapped(value: Any, is_part: Callable[[Any], bool], change: Callable[[Any], A
     return value
 
 
+def parts_of(value: Any, is_part: Callable[[Any], bool]) -> List[Any]:
+    """Return the parts of a value that `mapped` would change."""
+    found: List[Any] = []
+
+    def note(part: Any) -> Any:
+        found.append(part)
+        return part
+
+    mapped(value, is_part, note)
+    return found
+
+
 def has_abstract(tree: Any) -> bool:
     """Return whether some leaf of a tree is a `jax.ShapeDtypeStruct`."""
     return any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in split(tree)[0])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import sys
 import traceback
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import jax
 
-from .abstraction import PureCall, abstractly, evaluated, mapped, runs
+from .abstraction import PureCall, abstractly, evaluated, mapped, parts_of
 from .flax_modules import is_bound, is_module, linen
 
 # Names of random keys that are always provided; errors name any others.
@@ -23,46 +24,14 @@ def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     """Return the context of a call if it has bound modules, or if one is being run."""
     if linen() is None:
         return None
-    found: List[bool] = []
-
-    def note(module: Any) -> Any:
-        found.append(is_bound(module))
-        return module
-
-    mapped((args, kwargs), is_module, note)
-    return CONTEXT if any(found) or _inside_a_module() else None
+    bound = map(is_bound, parts_of((args, kwargs), is_module))
+    return CONTEXT if any(bound) or _inside_a_module() else None
 
 
 def _inside_a_module() -> bool:
     library: Any = sys.modules.get("flax.linen.module")
     stack: Any = getattr(getattr(library, "_context", None), "module_stack", None)
     return bool(stack) and is_bound(stack[-1])
-
-
-def prepare(
-    unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], traced: bool
-) -> List[PureCall]:
-    """See `pure_functions.prepare`."""
-    pure = _PureUnit(unit, args)
-    if not pure.is_method and runs(unit, args, kwargs):
-        return [PureCall("", unit, args, kwargs)]
-    init = pure.init_call(args, kwargs)
-    run = functools.partial(evaluated, shapes_do=traced)
-    variables_of = init._replace(function=lambda *args, **kwargs: init.function(*args, **kwargs)[1])
-    try:
-        variables = _with_keys(run, variables_of)
-    except Exception:  # evaluation raises it again and reports it
-        return [init]
-    keys = {name: key for name, key in init.args[0]["rngs"].items() if name != "params"}
-    apply = PureCall("apply", pure.apply, ({"variables": variables, "rngs": keys}, *args), kwargs)
-    _learn_keys(apply)
-    return [init, apply]
-
-
-def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """See `pure_functions.initialised`."""
-    init = _PureUnit(unit, args).init_call(args, kwargs)
-    return _with_keys(lambda run, given, named: run(*given, **named), init)[0]
 
 
 def init_variables(module: Any, method: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
@@ -87,28 +56,37 @@ def _with_keys(run: Callable[..., Any], pure_call: PureCall) -> Any:
             keys[wanted.group(1)] = _fixed_key(len(keys) + len(USUAL_RNGS))
 
 
-def _learn_keys(pure_call: PureCall) -> None:
-    try:
-        _with_keys(abstractly, pure_call)
-    except Exception:  # evaluation raises it again
-        return
-
-
 def _fixed_key(number: int) -> Any:
     return jax.random.PRNGKey(number)
 
 
-class _PureUnit:
-    """A unit as functions of its variables, random keys, and arguments."""
+class PureUnit:
+    """A unit as functions of its variables, random keys, and arguments; see `pure_functions`."""
 
-    def __init__(self, unit: Callable[..., Any], args: Tuple[Any, ...]) -> None:
+    def __init__(self, unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]):
         self.unit = unit
         self.is_method = bool(args) and is_module(args[0])
-
-    def init_call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> PureCall:
-        """Return the unit's initialising run, with the usual random keys."""
+        self.wants_context = self.is_method
         keys = {name: _fixed_key(i) for i, name in enumerate(USUAL_RNGS)}
-        return PureCall("init", self.init, ({"rngs": keys}, *args), kwargs)
+        self.init_call = PureCall("init", self.init, ({"rngs": keys}, *args), kwargs)
+
+    def apply_call(self, traced: bool) -> PureCall:
+        """Return what runs with initialised variables; see `pure_functions.prepare`."""
+        init = self.init_call
+        variables = _with_keys(
+            functools.partial(evaluated, shapes_do=traced),
+            init._replace(function=lambda *args, **kwargs: init.function(*args, **kwargs)[1]),
+        )
+        keys = {name: key for name, key in init.args[0]["rngs"].items() if name != "params"}
+        state = {"variables": variables, "rngs": keys}
+        apply = PureCall("apply", self.apply, (state, *init.args[1:]), init.kwargs)
+        with contextlib.suppress(Exception):  # evaluation raises it again
+            _with_keys(abstractly, apply)
+        return apply
+
+    def initialised(self) -> Any:
+        """See `pure_functions.initialised`."""
+        return _with_keys(lambda run, given, named: run(*given, **named), self.init_call)[0]
 
     def init(self, state: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Return the unit's result and the initialised variables."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 import re
 import sys
-import types
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import jax
 
-from .abstraction import PureCall, evaluated, mapped, runs
+from .abstraction import PureCall, evaluated, mapped, parts_of
 
 CONTEXT = {"library": "haiku"}
 
@@ -52,53 +51,6 @@ def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     return CONTEXT if haiku() is not None and _frame() is not None else None
 
 
-def _modules(tree: Any) -> Iterator[Any]:
-    """Yield the Haiku modules in containers and in the attributes of other Haiku modules."""
-    seen = set()
-    left = [tree]
-    while left:
-        value = left.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if is_module(value):
-            if hasattr(value, "module_name"):  # not set before its constructor has run
-                yield value
-            left.extend(vars(value).values())
-        elif isinstance(value, dict):
-            left.extend(value.values())
-        elif isinstance(value, (tuple, list)):
-            left.extend(value)
-        elif isinstance(value, types.MethodType):
-            left.append(value.__self__)
-
-
-def prepare(
-    unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], traced: bool
-) -> List[PureCall]:
-    """See `pure_functions.prepare`."""
-    wants_transform = any(True for _ in _modules((args, kwargs))) or _has_deferred((args, kwargs))
-    if not wants_transform and runs(unit, args, kwargs):
-        return [PureCall("", unit, args, kwargs)]
-    pure = _PureUnit(unit)
-    init = PureCall("init", pure.init, ({"rng": jax.random.PRNGKey(0)}, *args), kwargs)
-    try:
-        params, state = evaluated(*init[1:], shapes_do=traced)
-    except Exception:  # evaluation raises it again and reports it
-        return [init]
-    known = {"params": params, "state": state, "rng": jax.random.PRNGKey(1)}
-    return [init, PureCall("apply", pure.apply, (known, *args), kwargs)]
-
-
-def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """See `pure_functions.initialised`."""
-    pure, key = _PureUnit(unit), jax.random.PRNGKey(0)
-    fresh = {name: _rebuilt(value) for name, value in kwargs.items()}
-    params, state = pure.init({"rng": key}, *map(_rebuilt, args), **fresh)
-    known = {"params": params, "state": state, "rng": key}
-    return pure.apply(known, *args, **kwargs)[0]
-
-
 def _rebuilt(argument: Any) -> Any:
     """Return a copy of an object that is a pytree, such as a key that can be used once."""
     if isinstance(argument, (dict, list, tuple)):
@@ -106,16 +58,40 @@ def _rebuilt(argument: Any) -> Any:
     return jax.tree_util.tree_map(lambda leaf: leaf, argument)
 
 
-def _has_deferred(tree: Any) -> bool:
-    leaves = jax.tree_util.tree_leaves(tree, is_leaf=lambda value: isinstance(value, Deferred))
-    return any(isinstance(leaf, Deferred) for leaf in leaves)
+def _key(number: int) -> Any:
+    return jax.random.PRNGKey(number)
 
 
-class _PureUnit:
-    """A unit as functions of parameters, state, and key, and of its arguments."""
+def _is_made_inside(value: Any) -> bool:
+    """Return whether a value is a module, or becomes one, which only a transform can hold."""
+    return is_module(value) or type(value) is Deferred
 
-    def __init__(self, unit: Callable[..., Any]) -> None:
+
+class PureUnit:
+    """A unit as functions of parameters, state, key, and arguments; see `pure_functions`."""
+
+    def __init__(self, unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]):
         self.unit = unit
+        self.wants_context = bool(parts_of((args, kwargs), _is_made_inside))
+        self.init_call = PureCall("init", self.init, ({"rng": _key(0)}, *args), kwargs)
+
+    def apply_call(self, traced: bool) -> PureCall:
+        """Return what runs with initialised parameters; see `pure_functions.prepare`."""
+        params, state = evaluated(*self.init_call[1:], shapes_do=traced)
+        return self._applied(params, state, _key(1))
+
+    def initialised(self) -> Any:
+        """See `pure_functions.initialised`."""
+        key, *args = self.init_call.args
+        fresh = {name: _rebuilt(value) for name, value in self.init_call.kwargs.items()}
+        params, state = self.init(key, *map(_rebuilt, args), **fresh)
+        apply = self._applied(params, state, _key(0))
+        return apply.function(*apply.args, **apply.kwargs)[0]
+
+    def _applied(self, params: Any, state: Any, key: Any) -> PureCall:
+        known = {"params": params, "state": state, "rng": key}
+        args = (known, *self.init_call.args[1:])
+        return PureCall("apply", self.apply, args, self.init_call.kwargs)
 
     def init(self, state: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Return the initialised parameters and state."""
@@ -145,7 +121,7 @@ class _Moving:
 
     def moved(self, value: Any) -> Any:
         """Return a value with its modules copied and its deferred objects created."""
-        return mapped(value, lambda part: is_module(part) or type(part) is Deferred, self._made)
+        return mapped(value, _is_made_inside, self._made)
 
     def _made(self, part: Any) -> Any:
         if isinstance(part, Deferred):

@@ -7,11 +7,11 @@ that initialises what it needs.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from ..environment import caches
 from . import flax_units, haiku_units
-from .abstraction import PureCall
+from .abstraction import PureCall, runs
 
 Context = Dict[str, Any]
 
@@ -27,13 +27,14 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any], traced: bool = False
     `kwargs`; the first of `args` holds variables or parameters and random keys, if any.
     """
     caches.clear()
-    context = case.get("context")
     args, kwargs = tuple(case["args"]), dict(case["kwargs"])
-    if context is None:
+    pure = _pure_unit(unit, args, kwargs, case.get("context"))
+    if pure is None or (not pure.wants_context and runs(unit, args, kwargs)):
         return [PureCall("", unit, args, kwargs)]
-    if context["library"] == "flax":
-        return flax_units.prepare(unit, args, kwargs, traced)
-    return haiku_units.prepare(unit, args, kwargs, traced)
+    try:
+        return [pure.init_call, pure.apply_call(traced)]
+    except Exception:  # evaluation raises it again and reports it
+        return [pure.init_call]
 
 
 def initialised(
@@ -41,11 +42,22 @@ def initialised(
 ) -> Any:
     """Return the result of a unit in a context where everything is initialised; may be traced."""
     caches.clear()
+    pure = _pure_unit(unit, tuple(args), kwargs, context)
+    return pure.initialised() if pure else unit(*args, **kwargs)
+
+
+def _pure_unit(
+    unit: Callable[..., Any],
+    args: Tuple[Any, ...],
+    kwargs: Dict[str, Any],
+    context: Optional[Context],
+) -> Union[flax_units.PureUnit, haiku_units.PureUnit, None]:
+    """Return a unit as plain functions, None where it is called directly."""
     if context is None:
-        return unit(*args, **kwargs)
-    if context["library"] == "flax":
-        return flax_units.initialised(unit, tuple(args), kwargs)
-    return haiku_units.initialised(unit, tuple(args), kwargs)
+        return None
+    library: Any = flax_units if context["library"] == "flax" else haiku_units
+    found: Union[flax_units.PureUnit, haiku_units.PureUnit] = library.PureUnit(unit, args, kwargs)
+    return found
 
 
 def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Context]:

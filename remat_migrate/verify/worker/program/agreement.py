@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..failures import headline
 
@@ -170,24 +170,7 @@ def _listed(types: List[str]) -> str:
 
 def _first_own(program: Traced, other: Traced) -> Optional[str]:
     """Describe the first value of a program that the other lacks, or None."""
-    used = _used(program)
-    for number, (operands, text, place) in program["values"].items():
-        if number in used and number not in other["values"]:
-            if not any(
-                operand in program["values"] and operand not in other["values"]
-                for operand in operands
-            ):
-                return "`%s`%s" % (text, " (%s)" % place if place else "")
+    for number, (text, place) in program["values"].items():
+        if number not in other["values"]:
+            return "`%s`%s" % (text, " (%s)" % place if place else "")
     return None
-
-
-def _used(program: Traced) -> Set[str]:
-    """Return the numbers that the outputs of a program depend on."""
-    found: Set[str] = set()
-    waiting = list(program["outputs"])
-    while waiting:
-        number = waiting.pop()
-        if number not in found:
-            found.add(number)
-            waiting += program["values"].get(number, [()])[0]
-    return found

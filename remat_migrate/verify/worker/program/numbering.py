@@ -46,12 +46,10 @@ class Value(NamedTuple):
     """A value of a program.
 
     Attributes:
-        operands: the numbers of what it is computed from.
         text: the primitive, the type of the value, and the constants among the operands.
         place: the user's file and line, empty if unknown.
     """
 
-    operands: Tuple[Digest, ...]
     text: str
     place: str
 
@@ -131,25 +129,23 @@ class Numbering:
         what = digest(name, parameters(equation.params, self._jaxpr), tuple(operands))
         if getattr(equation, "effects", None):
             self.effects = what = digest("effect", self.effects, what)
-        return self._outputs(equation, what, operands)
+        return self._outputs(equation, what)
 
-    def _outputs(self, equation: Any, what: Digest, operands: Sequence[Digest]) -> List[Digest]:
+    def _outputs(self, equation: Any, what: Digest) -> List[Digest]:
         """Return the numbers of the results of an equation."""
         found = []
         for index, variable in enumerate(equation.outvars):
             number = digest(what, index)
-            self._note(number, equation, variable, operands)
+            self._note(number, equation, variable)
             found.append(number)
         return found
 
-    def _note(
-        self, number: Digest, equation: Any, variable: Any, operands: Sequence[Digest]
-    ) -> None:
+    def _note(self, number: Digest, equation: Any, variable: Any) -> None:
         if number not in self.values:
             shown = [_shown(atom) for atom in equation.invars if hasattr(atom, "val")]
             text = " ".join([equation.primitive.name, variable.aval.str_short(), *shown])
             place = self._place_of(equation.source_info)
-            self.values[number] = Value(tuple(operands), text, place)
+            self.values[number] = Value(text, place)
 
     def _sum(self, equation: Any, operands: List[Digest]) -> Digest:
         """Number a sum of cotangents, whose order is that of the equations and means nothing."""
@@ -158,7 +154,7 @@ class Numbering:
             terms += self._sums.get(operand, (operand,))
         number = digest("sum", sorted(terms))
         self._sums[number] = tuple(terms)
-        self._note(number, equation, equation.outvars[0], operands)
+        self._note(number, equation, equation.outvars[0])
         return number
 
     def _jaxpr(self, value: Any) -> Tuple[Digest, ...]:
@@ -207,7 +203,7 @@ class Numbering:
             # What the steps return besides depends on the carried values, not on one another.
             result = index if index < carried else body[index]
             number = digest(loop, result)
-            self._note(number, equation, variable, (*start, *body[:-1]))
+            self._note(number, equation, variable)
             found.append(number)
         return found
 
@@ -222,7 +218,7 @@ class Numbering:
         step = self._inside(body, body_consts, [*operands[tested : tested + fixed], *carried])
         what = digest("while", start, condition, step)
         what = self._with_effects(what, condition[-1], step[-1])
-        return self._outputs(equation, what, (*start, *condition[:-1], *step[:-1]))
+        return self._outputs(equation, what)
 
     def _cond(self, equation: Any, operands: List[Digest]) -> List[Digest]:
         chosen, given = operands[0], operands[1:]
@@ -233,12 +229,12 @@ class Numbering:
         effects = [branch[-1] for branch in branches]
         if any(effects):
             what = self._with_effects(digest("cond", chosen, branches), *effects)
-            return self._outputs(equation, what, operands)
+            return self._outputs(equation, what)
         found = []
         for index, variable in enumerate(equation.outvars):
             results = [branch[index] for branch in branches]
             number = digest("cond", chosen, results)
-            self._note(number, equation, variable, [chosen, *results])
+            self._note(number, equation, variable)
             found.append(number)
         return found
 

@@ -6,7 +6,6 @@ they wrap, so derivatives that it takes itself are those of the program without 
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any, Callable, Dict, List, Sequence
 
 import jax
@@ -37,7 +36,6 @@ def programs(
     inexact: Sequence[int],
     place_of: Callable[[Any], str],
     thorough: bool = True,
-    constants: bool = False,
 ) -> Dict[str, Program]:
     """Return the programs of a function: `forward`, `vjp`, and `jvp` where it has custom rules.
 
@@ -55,21 +53,7 @@ def programs(
         place_of: returns the user's file and line for the source information of an equation.
         thorough: whether to trace the vjp where it follows from the forward program, too. Without
             custom rules all derivatives do.
-        constants: whether what depends on no argument is computed, as it is outside `jax.jit`, so
-            that Python code can use its value.
     """
-    # In this context, JAX traces nothing else.
-    with jax.ensure_compile_time_eval() if constants else contextlib.nullcontext():
-        return _programs(function, arrays, inexact, place_of, thorough)
-
-
-def _programs(
-    function: Callable[[Arrays], Arrays],
-    arrays: Sequence[Any],
-    inexact: Sequence[int],
-    place_of: Callable[[Any], str],
-    thorough: bool,
-) -> Dict[str, Program]:
     structs = [abstract(array) for array in arrays]
     forward = _program(function, [structs], place_of, is_forward=True)
     found = {"forward": forward}

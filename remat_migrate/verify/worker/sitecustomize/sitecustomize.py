@@ -17,18 +17,6 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = "remat_migrate_worker"
 
 
-def _load_worker() -> None:
-    import importlib.util
-
-    path = os.path.join(os.path.dirname(FOLDER), "start.py")
-    spec = importlib.util.spec_from_file_location("remat_migrate_start", path)
-    assert spec is not None
-    assert spec.loader is not None
-    start = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(start)
-    start.load_package()
-
-
 def _unit(identity: str, bound: int) -> "Any":
     import importlib
 
@@ -45,8 +33,10 @@ def _begin() -> None:
         return
     import builtins
     import importlib
+    import runpy
 
-    _load_worker()
+    start = runpy.run_path(os.path.join(os.path.dirname(FOLDER), "start.py"))
+    start["load_package"]()
     import_hooks = importlib.import_module(PACKAGE + ".import_hooks")
     relocate = importlib.import_module(PACKAGE + ".relocate")
     original, copy = (os.environ.get("REMAT_MIGRATE_" + name) for name in ("ORIGINAL", "COPY"))
