@@ -157,10 +157,21 @@ class _Reader(ast.NodeVisitor):
         if callee == "dict":
             for argument in node.args:
                 self._use(argument).attributes.add("items")
+            self._merged([*node.args, *(k.value for k in node.keywords if not k.arg)])
         if callee in _ARGUMENT_ITERATED:
             for argument in node.args:
                 self._use(argument).is_iterated = True
         self.generic_visit(node)
+
+    def visit_Dict(self, node: ast.Dict) -> None:
+        self._merged([value for key, value in zip(node.keys, node.values) if key is None])
+        self.generic_visit(node)
+
+    def _merged(self, parts: List[ast.expr]) -> None:
+        """Note that a dictionary may have the keys of those that it is merged with."""
+        for part in parts:
+            others = [self._entries(other) for other in parts if other is not part]
+            self._use(part).asked += [key for entries in others for key in entries]
 
     def visit_Compare(self, node: ast.Compare) -> None:
         parts = [node.left, *node.comparators]
