@@ -188,7 +188,7 @@ def results(project: Path, function: str) -> list[Any]:
         ("chain", "50%"),
         pytest.param("chain", "70%", marks=pytest.mark.slow),
         pytest.param("looped", "50%", marks=pytest.mark.slow),
-        ("only_loop", "60%"),
+        pytest.param("only_loop", "60%", marks=pytest.mark.slow),
         pytest.param("scanned", "50%", marks=pytest.mark.slow),
         pytest.param("remembered", "50%", marks=pytest.mark.slow),
         pytest.param("two", "85%", marks=pytest.mark.slow),

@@ -32,6 +32,7 @@ from ..values.values import (
     Value,
     Wrapped,
     alternatives,
+    order,
     underlying,
 )
 from .calls import is_field
@@ -117,7 +118,8 @@ def _is_method(func: Value) -> bool:
 
 def module_kind(project: Project, module: Module, node: ast.expr) -> ModuleKind | None:
     """Return what an expression is to a framework, if all its values agree."""
-    kinds = [kind_of(project.evaluator, v) for v in project.values(module, node)]
+    values = sorted(project.values(module, node), key=order)
+    kinds = [kind_of(project.evaluator, value) for value in values]
     first = kinds[0] if kinds else None
     if first is None:
         return None

@@ -78,8 +78,10 @@ def _applied(project: Project, site: Site, module: Module, subject: ast.expr) ->
     match kind.framework:
         case "linen" if kind.form != "method" and _in_linen_method(project, module, site.reference):
             return "linen-instance"
-        case "equinox" if holds_arrays(project, kind.cls):
-            if project.jax_version(module.source.path) >= _HASHED_SINCE:
+        case "equinox":
+            kinds = (kind_of(project.evaluator, v) for v in project.values(module, subject))
+            hold_arrays = all(one and holds_arrays(project, one.cls) for one in kinds)
+            if hold_arrays and project.jax_version(module.source.path) >= _HASHED_SINCE:
                 return "equinox"
     return None
 
