@@ -94,7 +94,7 @@ def test_flax_made():
     np.testing.assert_array_equal(applied, Block(5).apply(variables, X, flip=True))
 
 
-@pytest.mark.parametrize("train", [True, False])
+@pytest.mark.parametrize("train", some_slow([True, False], True))
 def test_flax_made_learns_which_keys_it_needs(train):
     init, apply = pure_functions.prepare(Noisy.__call__, made(Noisy.__call__, Noisy(), X, train))
     _, variables = exercise(init)
