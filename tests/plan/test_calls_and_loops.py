@@ -105,7 +105,7 @@ def _loaded(text: str) -> types.ModuleType:
 @pytest.mark.parametrize(
     "function",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ("passed", "reduced") else [])
+        pytest.param(name, marks=[pytest.mark.slow] if name != "of_model" else [])
         for name in WRITTEN
     ],
 )

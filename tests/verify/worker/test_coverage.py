@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import some_slow
 from worker_package import FOLDER
 
 from remat_migrate.verify.copies.sides import shim_table
@@ -66,7 +67,7 @@ print(json.dumps([called, created]))
 """
 
 
-@pytest.mark.parametrize("replaced", ["none", "all"])
+@pytest.mark.parametrize("replaced", some_slow(["none", "all"], "all"))
 def test_applications(tmp_path: Path, replaced: str) -> None:
     for library in ("flax", "haiku", "equinox"):
         pytest.importorskip(library)

@@ -75,7 +75,7 @@ def haiku_cases(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "transform", some_slow(["plainly", "jit", "grad", "checkpoint"], "jit", "checkpoint")
+    "transform", some_slow(["plainly", "jit", "grad", "checkpoint"], "checkpoint")
 )
 def test_haiku_captured(haiku_cases, transform):
     blocks = [case for case in haiku_cases(transform) if isinstance(case["args"][0], HaikuBlock)]
