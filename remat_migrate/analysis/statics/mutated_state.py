@@ -350,8 +350,8 @@ class _State:
         start = self.reached[0][0]
         if module.enclosing_function(node) is not None:
             return True
-        if module is start.module and getattr(node, "lineno", 0) <= start.node.lineno:
-            return False
+        if module is start.module:
+            return getattr(node, "lineno", 0) > start.node.lineno
         loops = [n for n in module.ancestors(node) if isinstance(n, ast.For | ast.While)]
         last = getattr([node, *loops][-1], "end_lineno", 0)
         return last >= self.project.once(_first_call, module)
@@ -410,14 +410,17 @@ class _State:
 
 
 def _first_call(project: Project, module: Module) -> float:
-    """Return the first line on which importing a module calls a function of the project."""
-    lines = (
-        call.lineno
-        for call in module.nodes
-        if isinstance(call, ast.Call)
-        and module.enclosing_function(call) is None
-        and not all(_is_library(underlying(v)) for v in project.values(module, call.func))
+    """Return the first line on which importing a module may call a function of the project.
+
+    A method of a library's object may: `net.apply(...)` runs what `net` was made of.
+    """
+    calls = (node for node in module.nodes if isinstance(node, ast.Call))
+    called = (
+        (call.lineno, project.values(module, call.func))
+        for call in calls
+        if module.enclosing_function(call) is None
     )
+    lines = (line for line, values in called if not values or not all(map(_is_library, values)))
     return min(lines, default=math.inf)
 
 
