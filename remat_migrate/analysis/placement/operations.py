@@ -16,7 +16,7 @@ from typing import Literal
 from ...libraries.apis import TRACED_BODIES
 from ..names.module import FunctionNode, Module, own_nodes
 from ..project import Project
-from ..sites.calls import apply_functions, attributes_of, resolved
+from ..sites.calls import apply_functions, resolved, values_through_callers
 from ..values.evaluator import targets_of
 from ..values.values import (
     Applied,
@@ -164,8 +164,8 @@ class Operations:
             match call.func:
                 case ast.Attribute(attr="apply_fn") if not values:
                     values = self.project.once(apply_functions)
-                case ast.Attribute() as method if not values:
-                    values = attributes_of(self.project, module, method)
+                case method if not values:
+                    values = values_through_callers(self.project, module, method)
             if not any(keyword.arg == "method" for keyword in call.keywords):
                 values = self.run_by(values)
             self._callees[call] = values

@@ -1411,8 +1411,11 @@ def _stored_places(project: Project, module: Module, node: ast.Attribute) -> lis
     return found
 
 
-def attributes_of(project: Project, module: Module, node: ast.Attribute) -> Values:
-    """Return what an attribute denotes, of a parameter by what callers pass."""
+def values_through_callers(project: Project, module: Module, node: ast.expr) -> Values:
+    """Return what an expression denotes; an attribute of a parameter, by what callers pass."""
+    values = project.values(module, node)
+    if values or not isinstance(node, ast.Attribute):
+        return values
     owners = union(resolved(project, value) for value in project.values(module, node.value))
     return union(project.evaluator.attribute(owner, node.attr) for owner in owners)
 
@@ -1424,10 +1427,7 @@ def apply_functions(project: Project) -> Values:
         for node in module.nodes:
             if not isinstance(node, ast.keyword) or node.arg != "apply_fn":
                 continue
-            values = project.values(module, node.value)
-            if not values and isinstance(node.value, ast.Attribute):
-                # `model.apply` of a parameter
-                values = attributes_of(project, module, node.value)
+            values = values_through_callers(project, module, node.value)
             if not values:
                 return frozenset()
             found |= values

@@ -116,17 +116,18 @@ def _is_method(func: Value) -> bool:
     return isinstance(inner, Function) and getattr(inner.node, "name", "") not in _OF_VARIABLES
 
 
-def module_kind(project: Project, module: Module, node: ast.expr) -> ModuleKind | None:
-    """Return what an expression is to a framework, if all its values agree."""
+def module_kinds(project: Project, module: Module, node: ast.expr) -> list[ModuleKind]:
+    """Return what the values of an expression are to a framework; nothing if they disagree."""
     values = sorted(project.values(module, node), key=order)
     kinds = [kind_of(project.evaluator, value) for value in values]
-    first = kinds[0] if kinds else None
-    if first is None:
-        return None
-    same = all(
-        k is not None and (k.framework, k.form) == (first.framework, first.form) for k in kinds
-    )
-    return first if same else None
+    known = [kind for kind in kinds if kind is not None]
+    agree = len(known) == len(kinds) and len({(k.framework, k.form) for k in known}) == 1
+    return known if agree else []
+
+
+def module_kind(project: Project, module: Module, node: ast.expr) -> ModuleKind | None:
+    """Return what an expression is to a framework, if all its values agree."""
+    return next(iter(module_kinds(project, module, node)), None)
 
 
 def is_made(project: Project, module: Module, node: ast.expr, depth: int = 6) -> bool:

@@ -34,7 +34,7 @@ from ..names.module import (
 )
 from ..needs.needs import ORDER, changes_in_place, runs_at_compile_time
 from ..project import Project
-from ..sites.calls import attributes_of, overrides_of, resolved
+from ..sites.calls import overrides_of, resolved, values_through_callers
 from ..sites.site import Site
 from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
 from ..values.containers import sources
@@ -184,7 +184,7 @@ class _State:
     def _resolved(self, module: Module, node: ast.expr) -> Values:
         """Return what an expression may be, of parameters by what callers pass."""
         if isinstance(node, ast.Attribute):
-            return self.project.values(module, node) or attributes_of(self.project, module, node)
+            return values_through_callers(self.project, module, node)
         return union(resolved(self.project, v) for v in self.project.values(module, node))
 
     def changing_in(self, bound: Iterable[Place]) -> Place | None:

@@ -21,6 +21,7 @@ from ..sites.framework_modules import (
     is_made,
     kind_of,
     module_kind,
+    module_kinds,
 )
 from ..sites.site import Site
 from ..values.values import Class, External, Function, Value, underlying
@@ -69,7 +70,8 @@ def _decorated(
 
 
 def _applied(project: Project, site: Site, module: Module, subject: ast.expr) -> Fault | None:
-    kind = module_kind(project, module, subject)
+    kinds = module_kinds(project, module, subject)
+    kind = next(iter(kinds), None)
     if kind is None or kind.framework == "haiku":
         creates = _creates_parameters(project, site, module, subject, kind)
         return "haiku" if creates else None
@@ -78,10 +80,8 @@ def _applied(project: Project, site: Site, module: Module, subject: ast.expr) ->
     match kind.framework:
         case "linen" if kind.form != "method" and _in_linen_method(project, module, site.reference):
             return "linen-instance"
-        case "equinox":
-            kinds = (kind_of(project.evaluator, v) for v in project.values(module, subject))
-            hold_arrays = all(one and holds_arrays(project, one.cls) for one in kinds)
-            if hold_arrays and project.jax_version(module.source.path) >= _HASHED_SINCE:
+        case "equinox" if all(holds_arrays(project, one.cls) for one in kinds):
+            if project.jax_version(module.source.path) >= _HASHED_SINCE:
                 return "equinox"
     return None
 

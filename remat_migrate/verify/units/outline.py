@@ -7,6 +7,7 @@ statements, with the conditions around it. Two pieces are equal when these texts
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,7 +46,7 @@ class Piece:
 Pieces = dict[str, list[Piece]]
 
 
-@dataclass(slots=True)
+@dataclass
 class Outline:
     """The pieces of a module, by qualified name.
 
@@ -71,7 +72,7 @@ class Outline:
         found = {name.partition(".")[0] for name in (*self.units, *self.values, *self.classes)}
         return {name for name in found if not name.startswith(STAR)}
 
-    @property
+    @functools.cached_property
     def attributes(self) -> Pieces:
         """The values that are attributes of classes."""
         return {name: each for name, each in self.values.items() if owner_of(name) in self.classes}
