@@ -138,7 +138,6 @@ def measure_command(
     help="Peak memory allowed: 40% of the peak without checkpoints, or 8GiB.  [default: the memory"
     " of --device]",
 )
-@click.option("--pareto", is_flag=True, help="Also show placements for other budgets.")
 @click.option(
     "--compile/--no-compile",
     default=None,
@@ -154,7 +153,6 @@ def measure_command(
 def plan_command(
     target: str | None,
     budget: str | None,
-    pareto: bool,
     is_applied: bool,
     strict: bool,
     output_format: str,
@@ -201,7 +199,6 @@ def plan_command(
             options,
             base,
             limit,
-            pareto=pareto,
             open_source=writing.open_source if writing else None,
         )
     write_result(found, output_format, output_file or sys.stdout, render_plan, plan_lines)

@@ -113,7 +113,6 @@ class Plan:
         bare: the cost without checkpoints.
         best: the placement; if none is within the budget, the one with the lowest peak.
         is_met: whether it is within the budget.
-        pareto: the Pareto front of peak and FLOPs, the lowest peak first, if requested.
         tried: the number of traced placements.
         is_merged: whether compiled placements all needed about as much as no checkpoint.
         bare_compiled: compiled bytes without checkpoints, None if nothing was compiled.
@@ -131,7 +130,6 @@ class Plan:
     bare: Cost
     best: Placement
     is_met: bool
-    pareto: tuple[Placement, ...]
     tried: int
     is_merged: bool
     bare_compiled: int | None

@@ -37,8 +37,6 @@ _ROUNDS = 6
 _STEP = 0.995
 # FLOPs that differ by less than this share are about equal.
 _EQUAL = 1.001
-# Budgets that are tried for the Pareto front.
-_POINTS = 16
 # Costs that differ by less than this share are about the same.
 _EXACT = 1.01
 # Seconds that compiling may take unless it was asked for, and the placements that must fit in.
@@ -132,15 +130,6 @@ class Planner:
             path = lower
         return path
 
-    def front(self) -> Iterator[Placement]:
-        """Yield placements for budgets from the lowest possible to that without checkpoints."""
-        lowest = self._solver.lowest
-        low, high = promise(lowest).peak_bytes, self._gradient.bare.peak_bytes
-        # Growing steps: FLOPs change fastest where memory is scarce.
-        steps = (low * (max(high, low) / low) ** (n / _POINTS) for n in range(1, _POINTS + 1))
-        paths = [lowest, *filter(None, (self._solver.solve(int(step)) for step in steps))]
-        return map(self.placement, dict.fromkeys(paths))
-
     def obvious(self, most: float) -> Iterator[Placement]:
         """Yield the obvious placements that are expected to take at most some FLOPs."""
         for name, path in obvious_paths(self._chain, self._arcs):
@@ -163,7 +152,6 @@ def plan(
     folder: Path,
     budget: Budget,
     *,
-    pareto: bool = False,
     open_source: OpenSource | None = None,
 ) -> Plan:
     """Return the cheapest placement of checkpoints within a budget.
@@ -174,7 +162,6 @@ def plan(
             None, as many of them as take less than a minute.
         folder: the folder that names in the options are relative to.
         budget: how much memory it may use.
-        pareto: whether to return the Pareto front, too.
         open_source: opens the source, given the files and lines of its current checkpoints, and
             the files of all stages. The placement is then one that can be written into it.
 
@@ -236,7 +223,6 @@ def plan(
             gradient.bare,
             best,
             is_met,
-            pareto=search.front() if pareto else (),
             tried=gradient.traced.cache_info().currsize - 1,
             is_merged=is_merged,
             bare_compiled=gradient.reached if gradient.compiles else None,
@@ -301,15 +287,6 @@ class _Search:
         within = [one for one in self.found if one.peak <= limit and one.runs != best.runs]
         distinct = {one.runs: one for one in within}.values()
         return tuple(sorted(distinct, key=lambda one: (one.measured.flops, one.peak))[:_OTHERS])
-
-    def front(self) -> tuple[Placement, ...]:
-        """Return the Pareto front of traced peak and FLOPs, the lowest peak first."""
-        every = [*self.tried, *(one for each in self.planners for one in each.front())]
-        front: list[Placement] = []
-        for one in sorted(every, key=lambda one: one.measured[:2]):
-            if not front or one.measured.flops < front[-1].measured.flops:
-                front.append(one)
-        return tuple(front)
 
     def _solved(self, limit: int) -> list[Placement]:
         found: list[Placement] = []

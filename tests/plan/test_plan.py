@@ -146,19 +146,6 @@ def test_unreachable_budget(project):
     assert plan["measured"]["peak_bytes"] < plan["without_checkpoints"]["peak_bytes"]
 
 
-def test_pareto(project):
-    words = ("plan", "model:loss", "--args", "model:args", "--budget", "45%", "--pareto")
-    plan = json.loads(cli(project, *words, "--output-format", "json").out)
-    needs = [one["measured"] for one in plan["pareto"]]
-    assert len(needs) > 2
-    peaks, flops = [n["peak_bytes"] for n in needs], [n["flops"] for n in needs]
-    assert peaks == sorted(set(peaks))
-    assert flops == sorted(set(flops), reverse=True)
-    assert flops[-1] == plan["without_checkpoints"]["flops"]
-    assert plan["measured"] in needs
-    assert "no checkpoint" in cli(project, *words).out
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

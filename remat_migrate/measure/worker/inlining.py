@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from .applications import mark_of
+from .applications import marked_site
 from .interception import is_library
 from .internals import internals
 
@@ -111,7 +111,7 @@ class _Inliner:
 
         for equation in jaxpr.eqns:
             inputs = [renamed(atom) for atom in equation.invars]
-            if mark_of(equation) is not None:
+            if marked_site(equation) is not None:
                 names.update(zip(equation.outvars, inputs))
                 continue
             if internals().is_inlined_call(equation):

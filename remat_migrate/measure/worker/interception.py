@@ -24,7 +24,7 @@ import jax
 
 from .internals import internals
 
-# Prefix of the names that mark the inputs of a checkpoint, see `COUNT`.
+# Prefix of the names that mark the results of a checkpoint, see `COUNT`.
 MARK = "remat_migrate_site_"
 
 # Files below this folder are not the user's code.
@@ -68,7 +68,7 @@ class Decision(NamedTuple):
     Attributes:
         keep: whether to apply the checkpoint at all.
         policy: returns the policy to apply in place of its own, given the site and its own one.
-        marked: whether to name the input arrays of a checkpoint that is left out.
+        marked: whether to name a result of a checkpoint that is left out.
     """
 
     keep: bool = True
@@ -95,8 +95,6 @@ class _State:
         self.plan: Mapping[Site, Decision] = {}
         # Whether JAX itself is applying a checkpoint, as `jax.remat` does with `jax.checkpoint`.
         self.applying = False
-        # Number of marked applications.
-        self.applications = 0
 
 
 _state = _State()
@@ -205,10 +203,8 @@ def _intercepting(original: Callable[..., Any], name: str) -> Callable[..., Any]
         def checkpointed(*inputs: Any, **keywords: Any) -> Any:
             number, decision = _called(site, own)
             if not decision.keep:
-                if decision.marked:
-                    static = options.get("static_argnums", ())
-                    inputs, keywords = _mark(number, static, inputs, keywords)
-                return function(*inputs, **keywords)
+                result = function(*inputs, **keywords)
+                return _marked(number, result) if decision.marked else result
             if decision.policy is None:
                 return wrapped(*inputs, **keywords)
             changed = dict(options, policy=decision.policy(site, own))
@@ -232,26 +228,14 @@ def _called(site: Site, policy: Any) -> tuple[int, Decision]:
     return number, _state.plan.get(site, _state.default)
 
 
-def _mark(
-    number: int, static: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the inputs of an application with a name on each array."""
-    _state.applications += 1
-    application = "%s%d_%d_" % (MARK, number, _state.applications)
-    fixed = {place % len(inputs) for place in _argnums(static)} if inputs else set()
-    traced = {place: value for place, value in enumerate(inputs) if place not in fixed}
-    leaves, tree = jax.tree_util.tree_flatten((traced, keywords))
+def _marked(number: int, result: Any) -> Any:
+    """Return the result of an application with the number of its site on its first array."""
+    leaves, tree = jax.tree_util.tree_flatten(result)
     for place, leaf in enumerate(leaves):
         if isinstance(leaf, jax.Array):
-            leaves[place] = internals().named(leaf, application + str(place))
-    traced, keywords = jax.tree_util.tree_unflatten(tree, leaves)
-    return tuple(traced.get(place, value) for place, value in enumerate(inputs)), keywords
-
-
-def _argnums(static: Any) -> tuple[int, ...]:
-    if static is None:
-        return ()
-    return tuple(static) if isinstance(static, (tuple, list, range, set)) else (int(static),)
+            leaves[place] = internals().named(leaf, MARK + str(number))
+            break
+    return jax.tree_util.tree_unflatten(tree, leaves)
 
 
 def describe(function: Callable[..., Any]) -> tuple[str, Location]:

@@ -73,7 +73,7 @@ def measure(entry: Entry) -> Measured:
     if not all(site in applied for site in sites):
         # Some sites are in differentiation rules, such as the forward pass of a `jax.custom_vjp`.
         with interception.plan({}, COUNT):
-            applied = {**applications(entry.gradient_jaxpr()[0]), **applied}
+            applied = {**applications(entry.gradient_jaxpr()[1]), **applied}
     measurements = [
         SiteMeasurement(
             Path(site.location.path),

@@ -104,7 +104,6 @@ def render_plan(plan: Plan, screen: Screen) -> str:
         "not_writable": plan.unwritten
         and {**_placement(plan.unwritten), "obstacles": list(map(asdict, plan.obstacles))},
         "compiled": list(map(_placement, plan.candidates)),
-        "pareto": list(map(_placement, plan.pareto)),
         "values": [one._asdict() for one in plan.values],
     }
     return _dump(document, screen)

@@ -83,11 +83,6 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     if plan.found.device is not None:
         yield ""
         yield from fit_lines(plan.needed_bytes, plan.found.device, plan.basis, screen)
-    if plan.pareto:
-        yield ""
-        yield "Pareto-optimal placements in memory and operations, traced:"
-        for one in plan.pareto:
-            yield f"  {_need(one.measured, plan)}  {_named(one)}"
 
 
 def _fallback_lines(plan: Plan, screen: Screen) -> Iterator[str]:
