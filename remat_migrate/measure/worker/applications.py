@@ -1,10 +1,10 @@
 """Count how often each checkpoint is applied when a program runs once.
 
-The program is traced with `COUNT`: each checkpoint is left out, and its input arrays get a name per
-application. Differentiation keeps exactly one copy of a name, on the primal value, wherever the
-checkpoint is. So a name occurs as often as the checkpoint is applied, except that JAX may move
-names of loop-invariant values before the loop. The most frequent name of an application counts: an
-argument may be loop-invariant, but the carry is not.
+The program is traced with `COUNT`: each checkpoint is left out, and each application gives its
+input arrays names of their own. Differentiation keeps exactly one copy of a name, on the primal
+value, wherever the checkpoint is. A name therefore occurs as often as the checkpoint is applied,
+unless JAX moves the name of a loop-invariant value out of the loop. The most frequent name of each
+application is used, because some arguments may be loop-invariant, but the carry is not.
 """
 
 from __future__ import annotations
