@@ -1,1 +1,1 @@
-"""Measure the savings and costs of each checkpoint of a function, by tracing it on shapes."""
+"""Measure what each checkpoint of a function saves and costs, by tracing the function on shapes."""

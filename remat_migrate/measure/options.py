@@ -96,8 +96,8 @@ def chosen_options(
 
     Args:
         settings: the settings.
-        running: `cases`, `python` and `platform`; None if not given on the command line.
-        how: other values of `MeasureOptions` by name, likewise.
+        running: `cases`, `python`, and `platform`; None for each that is not on the command line.
+        how: other fields of `MeasureOptions` by name, with None in the same way.
     """
     options = measure_options(settings)
     paths, given = (

@@ -1,4 +1,4 @@
-"""Write placements of checkpoints into the source, in place of the current checkpoints."""
+"""Write placements of checkpoints into the source, replacing the current checkpoints."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SAME = 1.01
 
 @dataclass(frozen=True, slots=True)
 class StageDecision:
-    """The decision for the stages of a line.
+    """The decision for the stages on one line of source code.
 
     Attributes:
         path: the file.
@@ -28,7 +28,7 @@ class StageDecision:
         function: the function that contains the line.
         times: how often the line runs.
         wrapped: how many of these runs are under a checkpoint.
-        decision: `plain`, `wrapped`, `body` (of a loop), `group`, or `segments` and their sizes.
+        decision: `plain`, `wrapped`, `body` (of a loop), `group`, or `segments` with their sizes.
         policy: the policy of the checkpoint, or None.
         group: the lines of a group, in order.
     """

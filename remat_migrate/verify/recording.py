@@ -1,4 +1,4 @@
-"""Run the user's command in both copies, with recorders on the units in the old one."""
+"""Run the user's command in both copies, and record the calls of the units in the old copy."""
 
 from __future__ import annotations
 

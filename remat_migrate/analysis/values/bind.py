@@ -1,5 +1,5 @@
-"""The binding of arguments, as Python does it: of a call to parameters, and of the calls and
-partials that apply an Api to its subject and options.
+"""Binds arguments as Python does: those of a call to parameters, and those of calls and partials
+that apply an Api to its subject (the function or class that it wraps) and to its options.
 """
 
 from __future__ import annotations

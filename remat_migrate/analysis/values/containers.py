@@ -239,7 +239,7 @@ def _stores_at(node: ast.AST) -> Iterator[Stored]:
 
 
 def is_changed(container: Container) -> bool:
-    """Return whether a dict may get entries after it is made: its name is not only read."""
+    """Return whether a dict may get more entries: some use does more than unpack or index it."""
     module, node = container.module, container.node
     shown, within = _name_of(module, node)
     if within is None:

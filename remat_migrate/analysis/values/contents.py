@@ -1,7 +1,7 @@
-"""What the code of a function reveals about its values: containers, dictionaries, strings.
+"""Determines from the code of a function which of its values are mappings, sequences, or strings.
 
-The keys, length, and structure of a container are known at trace time, whatever it holds, and a
-string is never traced.
+The keys, length, and structure of a container are known at trace time, even if its elements are
+traced. A string is never traced.
 """
 
 from __future__ import annotations

@@ -1143,12 +1143,12 @@ class Overrides:
         self._known: dict[tuple[Value, str], Callees] = {}
 
     def callees(self, module: Module, node: ast.expr, receiver: Class | None = None) -> Callees:
-        """Return what calling an expression may run.
+        """Return what may run when an expression is called.
 
         Args:
             module: the module.
             node: the expression.
-            receiver: the class of the first argument of the method around it.
+            receiver: the class of the first argument of the method that contains the expression.
         """
         found = self._values(module, node, receiver)
         called = [self._called(value) for value in found.values]

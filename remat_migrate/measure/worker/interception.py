@@ -132,9 +132,9 @@ def calls_of(site: Site) -> dict[Location, int]:
 
 @contextlib.contextmanager
 def plan(decisions: Mapping[Site, Decision], default: Decision = KEEP) -> Iterator[None]:
-    """Trace with these decisions, and with `default` for all other sites.
+    """While active, apply these decisions when sites are traced, and `default` to all other sites.
 
-    Clears the tracing caches of JAX, which cannot know that functions change their meaning.
+    Clears the tracing caches of JAX, which do not notice that a decision changes a function.
     """
     before = _state.plan, _state.default
     _state.plan, _state.default = dict(decisions), default

@@ -1,5 +1,5 @@
-"""What runs in the user's interpreter: needs the standard library, numpy and jax alone.
+"""The code that runs in the user's interpreter: needs only the standard library, numpy, and jax.
 
-It is loaded under the name `remat_migrate_worker`, so that the interpreter needs no remat-migrate.
-It keeps to the syntax of Python 3.11 and to what jax 0.4.30 has.
+It is loaded as `remat_migrate_worker`, so remat-migrate need not be installed there. It uses only
+the syntax of Python 3.11 and the features of jax 0.4.30.
 """

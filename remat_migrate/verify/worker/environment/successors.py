@@ -1,9 +1,9 @@
-"""A name that JAX, Flax, Haiku, Optax, or NumPy removed stands for its successor.
+"""Maps names that JAX, Flax, Haiku, Optax, or NumPy removed to their successors.
 
-A module that lacks a name looks it up in the table of removed names, from the changelogs of the
-libraries. So a row holds for every release. What no longer exists under any name has no row. A
-module that is gone is in `sys.modules` all the same, without code. Nothing tells these names from
-names that exist.
+A module that lacks a name looks it up in the table of removed names, which is taken from the
+changelogs of the libraries. A row therefore holds for every release. A name without a successor has
+no row. For a removed module, `sys.modules` has an entry without code. To the user's code, these
+names look like names that exist.
 """
 
 from __future__ import annotations

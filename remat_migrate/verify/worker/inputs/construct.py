@@ -148,10 +148,10 @@ def key(choice: Choice) -> Any:
 def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
     """Return random numbers that depend only on the path and the variant.
 
-    Floats lie in (-1, 1), in (0.5, 1.5) where the name or the variant asks for positive ones.
-    Integers are below 4, the number of positions; below 2, the smallest size, for POSITIVE. For
-    the others of `MAGNITUDES` floats are also large, small, or both, and masks have rows of False,
-    or nothing else.
+    Floats are in (-1, 1), or in (0.5, 1.5) if the name or the variant asks for positive numbers.
+    Integers are below 4, the number of positions, or below 2, the smallest size, for POSITIVE. Of
+    the other `MAGNITUDES`, LARGE has large floats, SMALL has small floats and masks that are all
+    False, and MIXED has floats of all magnitudes and masks whose first row is False.
     """
     shape, dtype = choice.value
     random = np.random.default_rng(zlib.crc32("/".join(node.path).encode()) + 7919 * variant)

@@ -82,9 +82,9 @@ def innermost(value: Any) -> Any:
 
 
 def find(value: Any) -> Name | None:
-    """Return the place of an object that a module holds, or None.
+    """Return the name by which an imported module holds an object, or None if no module does.
 
-    Its own name is tried first, then that of any module that holds it.
+    The object's own module and name are tried first, then all imported modules.
     """
     module, qualname = attribute(value, "__module__"), own_name(value)
     if isinstance(module, str) and qualname and module in sys.modules:
