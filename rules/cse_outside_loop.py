@@ -62,7 +62,7 @@ class CseOutsideLoop(Rule):
     """## What it does
     Checks for `prevent_cse=False` on a checkpoint that is called inside a differentiated function,
     or in a Python loop of a module, with no JAX loop between the two. It may run in a JAX loop
-    elsewhere, as where a flag chooses between a scan and a Python loop.
+    elsewhere, for example if a flag chooses between a scan and a Python loop.
 
     ## Why is this bad?
     The barriers that `prevent_cse=True` adds by default put the recomputation after the forward

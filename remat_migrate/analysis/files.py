@@ -109,9 +109,9 @@ class Files:
         return data, places
 
     def looked_at(self, path: Path, look: FirstLook) -> tuple[bytes, Places]:
-        """As `searched`, where the content must not matter unless it does to this look.
+        """As `searched`: without any of the words, the content must not matter to the caller.
 
-        The caller adds the files to which it does to `used`.
+        If it matters, the caller adds the file to `used`.
 
         Raises:
             SourceError: the file cannot be read, or is not the notebook that its name promises.

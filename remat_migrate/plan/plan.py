@@ -44,7 +44,7 @@ class StageDecision:
 
     @property
     def parts(self) -> int:
-        """How much must be written for it; 0 if nothing."""
+        """A measure of the source that it adds; 0 if none."""
         if self.decision == PLAIN:
             return 0
         return (
@@ -93,7 +93,7 @@ class Placement:
 
     @property
     def parts(self) -> int:
-        """How much must be written for it."""
+        """A measure of the source that it adds, see `StageDecision.parts`."""
         return sum(stage.parts for stage in self.stages)
 
     @property

@@ -172,7 +172,7 @@ class Ties:
         self._known: dict[tuple[Open, int], list[tuple[Arc, Open]]] = {}
 
     def onward(self, made: Open, start: int) -> list[tuple[Arc, Open]]:
-        """Return the arcs from a stage that agree with decisions, with the decisions after them."""
+        """Return the arcs that agree with earlier decisions, each with the decisions after it."""
         if not self._is_tied:
             return [(arc, ()) for arc in self._arcs[start]]
         key = made, start

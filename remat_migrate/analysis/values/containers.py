@@ -13,7 +13,7 @@ from .values import Container, alternatives
 
 
 def elements(container: Container) -> Iterator[Place]:
-    """Yield the expressions of which each element is one; nothing if they are unknown."""
+    """Yield the expressions that the elements of a container may be; nothing if unknown."""
     module, node = container.module, container.node
     match node:
         case ast.List() | ast.Tuple() | ast.Set():

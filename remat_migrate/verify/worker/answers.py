@@ -71,7 +71,7 @@ def declare(request: Reply) -> Reply:
 
 
 def flip(request: Reply) -> Reply:
-    """Save the cases of `flipped`."""
+    """Save the cases in which each Python bool has its other value."""
     case = pickling.load(request["case"])
     unit = load_unit(request["module"], request["path"], request["qualname"])
     return _saved(list(unit_cases.flipped(case, unit.function)), request["folder"])

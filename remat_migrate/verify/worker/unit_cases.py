@@ -224,7 +224,7 @@ def left_out(function: Any, case: Case) -> List[str]:
 def with_own_defaults(function: Any, case: Case) -> Case:
     """Return a case without what its parameters default to, which each side has by itself.
 
-    What follows is passed by name.
+    Arguments after the first omitted one are passed by name.
     """
     found = bound(function, case["args"], case["kwargs"])
     if found is None:

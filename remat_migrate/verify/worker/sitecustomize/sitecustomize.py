@@ -1,9 +1,8 @@
 """Run by every Python of the user's command as it starts: this folder is first in PYTHONPATH.
 
 Puts the recorder among the builtins if calls are recorded, the old meaning of checkpoints in place
-if asked for, and sees to it that the project is imported from its copy. Then the `sitecustomize`
-that this one hides runs.
-It must be quick and must not stop the interpreter from starting: it imports neither numpy nor JAX.
+if requested, and imports the project from its copy. Then the `sitecustomize` that this one hides
+runs. It must be quick and must not stop the interpreter: it imports neither numpy nor JAX.
 """
 
 import os
