@@ -24,7 +24,7 @@ def worker_for(project: Path, scratch: Path, devices: int = 1) -> Iterator[Worke
     """Yield a measuring process for the modules in a folder, which starts on its first request."""
     flags = {"jax_num_cpu_devices": devices} if devices > 1 else {}
     side = Side(Path(sys.executable), project, project, (project,), flags=flags, optimized=True)
-    worker = Worker(side, scratch, 300.0, 0, session.START)
+    worker = Worker(side, scratch, 300.0, 0, session.PROGRAM)
     yield worker
     worker.close()
 

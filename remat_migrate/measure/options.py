@@ -12,7 +12,6 @@ from ..verify.options import VerifyOptions, verify_options
 
 # Seconds for a request.
 _TIMEOUT = 600.0
-GRAD_MODES = ("value_and_grad", "grad", "none")
 
 
 @dataclass(frozen=True, slots=True)

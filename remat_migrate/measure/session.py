@@ -16,14 +16,15 @@ from typing import Any, get_args, get_type_hints
 from ..errors import VerificationError
 from ..verify.options import check_options, find_python
 from ..verify.scratch import scratch_folder
-from ..verify.session import Side, Worker, WorkerEnded
+from ..verify.session import START, Side, Worker, WorkerEnded
 from .devices import parse_device
 from .measurement import Measurement
 from .options import MeasureOptions
 from .target import Target, parse_target
 from .worker.records import pareto_marked
 
-START = Path(__file__).parent / "worker" / "start.py"
+_PACKAGE = Path(__file__).parents[1]
+PROGRAM = START, _PACKAGE.name, _PACKAGE, "measure.worker.serve"
 # Errors that JAX raises if Python code needs the value of a traced array.
 _NEEDS_VALUE = re.compile(r"ConcretizationTypeError|Tracer\w+ConversionError|NonConcrete")
 _ADDRESS = re.compile(r" object at 0x[0-9a-f]+")
@@ -138,7 +139,7 @@ def _worker(target: Target, args: Target | None, options: MeasureOptions, scratc
         platform=options.running.platform,
         optimized=True,
     )
-    return Worker(side, scratch, options.running.timeout, options.running.memory, START)
+    return Worker(side, scratch, options.running.timeout, options.running.memory, PROGRAM)
 
 
 def _measured(

@@ -11,9 +11,6 @@ from ..measure.worker.records import PLAIN, Chain, Cost, NamedValue
 from ..measure.worker.schedules import sizes_of
 from .chain import GROUP, Arc, Place, Run
 
-# Compiled placements that all need more than this share of the peak without checkpoints decide
-# nothing, unless compiling was asked for.
-MERGED = 0.95
 # What may be needed besides what was planned and still be as planned.
 SAME = 1.01
 
@@ -114,7 +111,6 @@ class Plan:
         best: the placement; if none is within the budget, the one with the lowest peak.
         is_met: whether it is within the budget.
         tried: the number of traced placements.
-        is_merged: whether compiled placements all needed about as much as no checkpoint.
         bare_compiled: compiled bytes without checkpoints, None if nothing was compiled.
         now_compiled: compiled bytes with the current checkpoints, if any, likewise.
         candidates: the compiled placements, the lowest peak first.
@@ -131,7 +127,6 @@ class Plan:
     best: Placement
     is_met: bool
     tried: int
-    is_merged: bool
     bare_compiled: int | None
     now_compiled: int | None
     candidates: tuple[Placement, ...]

@@ -26,7 +26,7 @@ from ..measure.target import Target
 from ..measure.worker.records import Chain, Cost, NamedValue
 from .chain import Allows, Arc, Place, Run, arcs, promise, runs_of
 from .obvious import obvious_paths
-from .plan import MERGED, Obstacle, Placement, Plan, decisions
+from .plan import Obstacle, Placement, Plan, decisions
 from .solve import Solver
 
 if TYPE_CHECKING:
@@ -192,11 +192,6 @@ def plan(
             budget.bytes_of, arguments=0 if found.is_step else found.argument_bytes
         )
         search.run(limits(gradient.reached))
-        # For some programs on the CPU, XLA merges every recomputation with the forward pass.
-        is_merged = gradient.compiles and not options.compile and search.is_merged
-        if is_merged:
-            gradient.compiles = False
-            search.run(limits(gradient.reached), search.tried)
         limit = limits(gradient.reached)
         best, is_met = best_of(search.found, limit)
         ideal: Placement | None = None
@@ -224,7 +219,6 @@ def plan(
             best,
             is_met,
             tried=gradient.traced.cache_info().currsize - 1,
-            is_merged=is_merged,
             bare_compiled=gradient.reached if gradient.compiles else None,
             now_compiled=now or None,
             candidates=search.candidates,
@@ -253,11 +247,6 @@ class _Search:
     def found(self) -> Sequence[Placement]:
         """The placements to choose from."""
         return self.candidates or self.tried
-
-    @property
-    def is_merged(self) -> bool:
-        """Whether the compiled placements all need about as much as no checkpoint."""
-        return all(one.peak > MERGED * self._gradient.reached for one in self.candidates)
 
     def run(self, limit: int, others: Sequence[Placement] = ()) -> None:
         """Try placements for a budget, besides some others that were traced."""

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,10 @@ from typing import Any
 from ..errors import VerificationError
 from .processes import Budget, ProcessTree
 from .scratch import MARK
+from .worker.start import NAME
 
 WORKER = Path(__file__).parent / "worker"
+START = WORKER / "start.py"
 _START_SECONDS = 300.0
 _LOG_TAIL = 2000
 _LONGEST_LINE = 300
@@ -103,7 +105,7 @@ class Worker:
         scratch: Path,
         timeout: float,
         memory: int,
-        program: Path = WORKER / "start.py",
+        program: Sequence[object] = (START, NAME, WORKER, "serve"),
         stop: threading.Event | None = None,
     ) -> None:
         """Prepare a worker.
@@ -113,7 +115,7 @@ class Worker:
             scratch: a folder for its logs.
             timeout: seconds that a request may take.
             memory: bytes that it may use in addition to what imports use; 0 for no limit.
-            program: the script that answers requests.
+            program: the script that answers requests, and its arguments.
             stop: set in another thread, it ends requests with `RunStopped`.
         """
         self.side = side
@@ -197,7 +199,7 @@ class Worker:
         environment = environment_of(side, self._scratch)
         with theirs, log.open("ab") as output:
             launched = subprocess.Popen(
-                [side.python, self._program],
+                [side.python, *map(str, self._program)],
                 cwd=side.copy,
                 env={**os.environ, **environment, "REMAT_MIGRATE_CHANNEL": f"{number},{number}"},
                 stdin=subprocess.DEVNULL,

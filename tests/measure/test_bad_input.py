@@ -89,8 +89,8 @@ PYTHON_VALUE = "pass values that are needed at trace time as Python values, not 
 INVALID = {
     # the target
     "model:los": "model:los: module model defines no `los`; did you mean loss?",
-    "modle:loss": "modle:loss: there is no module modle; did you mean model?",
-    "parts.haed:loss": "parts.haed:loss: there is no module parts.haed; did you mean head?",
+    "modle:loss": "modle:loss: there is no module modle",
+    "parts.haed:loss": "parts.haed:loss: there is no module parts.haed",
     "modle.py:loss": "modle.py:loss: modle.py: no such file",
     "model": "model: name a function as module:function",
     "model:": "model:: name a function as module:function",
@@ -132,7 +132,7 @@ INVALID = {
     "model:endless": "model:endless: RecursionError at model.py:LINE: maximum recursion depth",
     # its arguments
     "model:loss --args model:arg": "model:arg: module model defines no `arg`; did you mean args?",
-    "model:loss --args modle:args": "modle:args: there is no module modle; did you mean model?",
+    "model:loss --args modle:args": "modle:args: there is no module modle",
     "model:loss --args model": "model: name a function as module:function",
     "model:loss --args model:number": "model:number: number is not callable, it has type int",
     "model:loss --args model:as_list": "model:as_list: the case as_list returned a list: return",

@@ -25,7 +25,7 @@ BODY
 def worker(folder: Path, body: str) -> Worker:
     (folder / "program.py").write_text(PROGRAM.replace("BODY", body))
     side = Side(Path(sys.executable), folder, folder, ())
-    return Worker(side, folder / "log", 1.0, 0, folder / "program.py")
+    return Worker(side, folder / "log", 1.0, 0, (folder / "program.py",))
 
 
 @pytest.mark.parametrize(

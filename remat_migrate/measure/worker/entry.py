@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from .differentiation import taken
-from .instruments.liveness import donated_arguments, peak, size
+from .instruments.liveness import donated_arguments, size
 from .internals import internals
 
 VALUE_AND_GRAD, GRAD, NONE = "value_and_grad", "grad", "none"
@@ -174,11 +174,6 @@ class Entry:
         args, kwargs = self._filled(flat)
         return self._called(*args, **kwargs)
 
-    def loss(self, *flat: Any) -> Any:
-        """Compute the loss."""
-        value = self.forward(*flat)
-        return value[0] if self.how.has_aux else value
-
     def differentiated(self, *flat: Any, run: Run | None = None) -> Any:
         """Compute the gradient, and the value if requested; see `with_residuals`."""
         return self.with_residuals(*flat, run=run)[0]
@@ -281,10 +276,6 @@ class Entry:
         jaxpr, shapes = jax.make_jaxpr(program, return_shape=True)(*self.shapes)
         count = len(jax.tree_util.tree_leaves(shapes[0]))
         return internals().dead_code_removed(jaxpr, count), jaxpr, shapes
-
-    def peak(self, jaxpr: Any) -> int:
-        """Return the peak of a traced program, of all devices together."""
-        return peak(jaxpr, self.counted)
 
     def _check_loss(self, shape: Any) -> None:
         if self.how.has_aux:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
-import pkgutil
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -43,24 +40,9 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if not (name + ".").startswith(missing + "."):
+        if not f"{name}.".startswith(f"{error.name}."):
             raise  # a module that the target imports
-        package, _, last = missing.rpartition(".")
-        folders = getattr(sys.modules[package], "__path__", ()) if package else _user_folders()
-        known = [found.name for found in pkgutil.iter_modules(folders)]
-        hint = declared.nearest(last, known)
-        raise NotFound(f"there is no module {missing}{hint}") from None
-
-
-def _user_folders() -> list[str]:
-    """Return the folders of `sys.path` outside the standard library and installed packages."""
-    libraries = os.path.dirname(os.__file__)
-    return [
-        folder
-        for folder in sys.path
-        if "site-packages" not in folder and not folder.startswith(libraries)
-    ]
+        raise NotFound(f"there is no module {error.name}") from None
 
 
 def from_function(function: Callable[..., Any], name: str) -> Arguments:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
+import importlib.util
 import itertools
 import os
 import sys
@@ -314,18 +314,10 @@ def _requested_site() -> Site | None:
 
 @functools.cache
 def _library_folders() -> tuple[str, ...]:
-    folders = []
-    for name in _APPLYING:
-        module = sys.modules.get(name)
-        for folder in getattr(module, "__path__", ()):
-            folders.append(os.path.abspath(folder) + os.sep)
-    return (*folders, os.path.dirname(os.__file__) + os.sep)
-
-
-def forget_folders() -> None:
-    """Look up the folders of the libraries again, after one was imported."""
-    _library_folders.cache_clear()
-    is_library.cache_clear()
+    specs = filter(None, map(importlib.util.find_spec, _APPLYING))
+    folders = [folder for spec in specs for folder in spec.submodule_search_locations or ()]
+    folders.append(os.path.dirname(os.__file__))
+    return tuple(os.path.abspath(folder) + os.sep for folder in folders)
 
 
 @functools.cache

@@ -21,7 +21,6 @@ from .interception import (
     Site,
     caller,
     describe,
-    forget_folders,
     is_library,
     note_object,
     note_type,
@@ -49,14 +48,11 @@ _REPORTED_AS = {
 
 def install() -> None:
     """Wrap the functions of these libraries once each is imported."""
-    for library in ("flax", "haiku", "equinox"):
-        after_import(library, lambda module: forget_folders())
     for module in _EQUIVALENTS:
         after_import(module, _patch)
 
 
 def _patch(module: Any) -> None:
-    forget_folders()
     home = _REPORTED_AS.get(module.__name__, module.__name__)
     for name in _EQUIVALENTS[module.__name__]:
         original = getattr(module, name, None)

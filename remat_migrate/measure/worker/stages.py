@@ -314,21 +314,11 @@ def evaluating(segment: Any) -> Callable[..., Any]:
 
 
 def _period(signatures: Sequence[Any]) -> int:
-    """Return the smallest period of a run of equations, or 0 if there is none."""
-    count = len(signatures)
-    if count < 2 * _SHORTEST_PERIOD:
-        return 0
-    # The failure function of Knuth, Morris and Pratt: linear in the length.
-    borders = [0] * count
-    matched = 0
-    for number in range(1, count):
-        while matched and signatures[number] != signatures[matched]:
-            matched = borders[matched - 1]
-        if signatures[number] == signatures[matched]:
-            matched += 1
-        borders[number] = matched
-    period = count - borders[-1]
-    return period if _SHORTEST_PERIOD <= period < count and count % period == 0 else 0
+    """Return the smallest period of a run of equations that divides its length, or 0."""
+    numbers: dict[Any, int] = {}
+    text = "".join(chr(numbers.setdefault(one, len(numbers))) for one in signatures)
+    period = (text + text).find(text, 1)
+    return period if _SHORTEST_PERIOD <= period < len(text) else 0
 
 
 def _restarts(callees: Sequence[Any]) -> Sequence[int]:

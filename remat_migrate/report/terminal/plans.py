@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ...measure.worker.records import BODY, WRAPPED
 from ...measure.worker.schedules import described, sizes_of
 from ...plan.chain import GROUP
-from ...plan.plan import MERGED
 from .display import Screen, pluralize, printable
 from .weights import devices, fit_lines, operations, size
 
@@ -74,12 +73,7 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
             yield _compiled(one.peak, one.measured, plan, _named(one) + mark)
     else:
         yield ""
-        yield (
-            f"Compiled for {plan.found.backend}, no placement needs less than {MERGED:.0%} of the"
-            " memory without checkpoints: XLA merges what they compute again. The trace decides."
-            if plan.is_merged
-            else "Not compiled; with --compile, the compiled programs decide."
-        )
+        yield "Not compiled; with --compile, the compiled programs decide."
     if plan.found.device is not None:
         yield ""
         yield from fit_lines(plan.needed_bytes, plan.found.device, plan.basis, screen)

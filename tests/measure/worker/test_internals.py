@@ -12,7 +12,7 @@ import pytest
 from support import cli, write_files
 
 from remat_migrate.errors import VerificationError
-from remat_migrate.measure.session import START
+from remat_migrate.measure.session import PROGRAM
 from remat_migrate.verify.session import Side, Worker
 
 pytest.importorskip("jax")
@@ -89,7 +89,7 @@ print(json.dumps(found))
 
 
 def test_only_declared_private_names_are_used() -> None:
-    worker = START.parent
+    worker = ROOT / "remat_migrate" / "measure" / "worker"
     for path in worker.rglob("*.py"):
         text = path.read_text()
         if path.name == "internals.py":
@@ -125,7 +125,7 @@ def test_measure_names_the_missing_function(
 
 def test_unknown_flag(tmp_path: Path) -> None:
     side = Side(Path(sys.executable), tmp_path, tmp_path, (), flags={"jax_unknown_flag": True})
-    worker = Worker(side, tmp_path / "log", 60.0, 0, START)
+    worker = Worker(side, tmp_path / "log", 60.0, 0, PROGRAM)
     with pytest.raises(VerificationError, match=r"jax [\d.]+ has no flag jax_unknown_flag"):
         worker.ask(do="measure")
     worker.close()

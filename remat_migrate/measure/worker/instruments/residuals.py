@@ -12,7 +12,7 @@ from ..inlining import inlined
 from ..internals import internals
 from ..records import Cost, Residual
 from .flops import flops
-from .liveness import size
+from .liveness import peak, size
 
 
 def residuals(entry: Entry) -> list[Residual]:
@@ -101,7 +101,7 @@ def cost_and_jaxpr(entry: Entry, run: Run | None = None) -> tuple[Cost, Any]:
     opened = internals().opened(jaxpr)
     passed = {*opened.invars, *opened.constvars}
     kept = sum(size(atom.aval) for atom in _held(opened, *shapes) if atom not in passed)
-    cost = entry.peak(gradient), flops(gradient), None if entry.how.by == NONE else kept
+    cost = peak(gradient, entry.counted), flops(gradient), None if entry.how.by == NONE else kept
     return Cost(*cost), gradient
 
 
