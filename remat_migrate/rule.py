@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from .codemod.changes import Change, SetComment
 from .errors import CodemodError
-from .settings import Severity as Severity
+from .settings.settings import Severity as Severity
 from .text import Edit, SourceFile, Span
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from remat_migrate.discovery.discover import Targets, context_files, discover
 from remat_migrate.discovery.globs import matcher
 from remat_migrate.discovery.roots import find_root
 from remat_migrate.errors import SettingsError, UsageError
-from remat_migrate.settings import Globs, NearestSettings, Options, Settings
+from remat_migrate.settings import NearestSettings, Options, Settings
+from remat_migrate.settings.settings import Globs
 
 
 def write(folder: Path, names: Iterable[str]) -> None:

@@ -7,14 +7,8 @@ from pathlib import Path
 import pytest
 
 from remat_migrate.errors import SettingsError
-from remat_migrate.settings import (
-    Globs,
-    Options,
-    PerFileIgnore,
-    Settings,
-    Wrapper,
-    load_settings,
-)
+from remat_migrate.settings import Options, Settings, load_settings
+from remat_migrate.settings.settings import Globs, PerFileIgnore, Wrapper
 
 
 def load(folder: Path, text: str) -> Settings:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
 from .. import __version__
 from ..discovery.discover import Survey
-from ..discovery.installed import ENTRY_POINTS, descriptions, environments
+from ..discovery.installed import environments
 
 # The variables that reports and analysis read; `tests/test_cache.py` looks for others.
 VARIABLES = (
@@ -54,29 +54,30 @@ def code_files() -> list[str]:
     """
     own = os.path.dirname(os.__file__) + os.sep
     found = [
-        os.path.join(folder, name, ENTRY_POINTS)
+        os.path.join(folder, name, "entry_points.txt")
         for folder in sys.path
-        for name in descriptions(folder)
+        for name in _descriptions(folder)
     ]
     found = [file for file in found if os.path.isfile(file)]
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and not (file.startswith(own) and "site-packages" not in file):
             found.append(file)
-    return [*found, *_templates()]
-
-
-def _templates() -> Iterable[str]:
-    """Return the templates of HTML reports."""
-    package = Path(__file__).parents[1]
-    with suppress(OSError), os.scandir(package / "report" / "templates") as entries:
-        return [entry.path for entry in entries]
-    return []
+    templates = Path(__file__).parents[1] / "report" / "pages" / "templates"
+    return [*found, *map(str, templates.iterdir())]
 
 
 def _packages() -> list[list[str]]:
     """Return the packages in each folder of sys.path, any of which may provide rules."""
-    return [descriptions(folder) for folder in sys.path]
+    return [_descriptions(folder) for folder in sys.path]
+
+
+def _descriptions(folder: str) -> list[str]:
+    """Return the sorted names of the metadata folders of the packages in a folder."""
+    with suppress(OSError):  # an archive, or nothing
+        names = os.listdir(folder or os.curdir)
+        return sorted(name for name in names if name.endswith((".dist-info", ".egg-info")))
+    return []
 
 
 def _stream(stream: TextIO) -> tuple[object, ...]:

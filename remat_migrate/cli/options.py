@@ -16,7 +16,8 @@ from ..discovery.named_outputs import resolve_named
 from ..engine.baseline import BaselineChoice
 from ..errors import UsageError
 from ..report.outputs import FORMATS, Output, destinations
-from ..settings import SEVERITIES, Options
+from ..settings import Options
+from ..settings.settings import SEVERITIES
 
 _Command = Callable[..., Any]
 _Decorator = Callable[[_Command], _Command]

@@ -26,7 +26,7 @@ def explain_command(code: str, output_format: str) -> int:
     from ..report.machine_readable.rules_json import render
     from ..report.output import screen_of, write_lines
     from ..report.terminal.explain import explain
-    from ..settings import did_you_mean
+    from ..settings.settings import did_you_mean
 
     rules = {rule.code: rule for rule in load_rules()}
     by_name = {rule.name: rule for rule in rules.values()}

@@ -1,22 +1,9 @@
-"""Installed packages: where they are described, and where imports of a project find them."""
+"""Installed packages: where imports of a project find them."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-
-# The metadata folders of installed packages, and the file with their entry points.
-_DESCRIPTIONS = (".dist-info", ".egg-info")
-ENTRY_POINTS = "entry_points.txt"
-
-
-def descriptions(folder: str) -> list[str]:
-    """Return the sorted names of the metadata folders in a folder."""
-    try:
-        names = os.listdir(folder or os.curdir)
-    except OSError:  # an archive, or nothing
-        return []
-    return sorted(name for name in names if name.endswith(_DESCRIPTIONS))
 
 
 def environments(root: Path) -> tuple[Path, ...]:

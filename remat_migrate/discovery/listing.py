@@ -7,6 +7,7 @@ Symbolic links are not followed.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -87,14 +88,14 @@ def _mode(path: str) -> int:
 def git_program() -> str | None:
     """Return the path of git, which must not be that of a program in the current folder."""
     here = absolute(Path.cwd())
-    for folder in os.get_exec_path():
-        path = os.path.join(folder, "git.exe" if os.name == "nt" else "git")
-        # Below the root of the file system, where containers start, are all programs.
-        is_here = absolute(Path(folder)).is_relative_to(here) and not is_too_wide(here)
-        if os.path.isabs(folder) and not is_here:
-            if os.path.isfile(path) and os.access(path, os.X_OK):
-                return path
-    return None
+    # Below the root of the file system, where containers start, are all programs.
+    folders = [
+        folder
+        for folder in os.get_exec_path()
+        if is_too_wide(here) or not absolute(Path(folder)).is_relative_to(here)
+    ]
+    path = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, folders)))
+    return path if path and os.path.isabs(path) else None
 
 
 def run_git(

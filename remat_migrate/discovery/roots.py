@@ -60,14 +60,8 @@ def absolute(path: Path) -> Path:
 
 def is_too_wide(folder: Path) -> bool:
     """Return whether a folder is the home folder or the root of the file system."""
-    return folder.parent == folder or folder == _home()
-
-
-def _home() -> Path | None:
-    try:
-        return absolute(Path.home())
-    except RuntimeError:
-        return None
+    home = os.path.expanduser("~")  # unlike `Path.home()`, never an error
+    return folder.parent == folder or folder == absolute(Path(home))
 
 
 def repository(root: Path) -> Path:

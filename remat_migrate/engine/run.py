@@ -21,14 +21,8 @@ from ..errors import SettingsError, UsageError
 from ..libraries.apis import APIS, ApiTable
 from ..libraries.transforms import LOOPS
 from ..rule import Finding, Rule
-from ..settings import (
-    NearestSettings,
-    Options,
-    Settings,
-    check_codes,
-    did_you_mean,
-    fails_run,
-)
+from ..settings import NearestSettings, Options, Settings
+from ..settings.settings import check_codes, did_you_mean, fails_run
 from ..text import SourceFile, read_source
 from .baseline import Baseline
 from .rules import enabled_rules, load_rules

@@ -2,32 +2,6 @@
 
 from .nearest import NearestSettings
 from .reading import load_settings
-from .settings import (
-    NEWEST_JAX,
-    SEVERITIES,
-    Globs,
-    Options,
-    PerFileIgnore,
-    Settings,
-    Severity,
-    Wrapper,
-    check_codes,
-    did_you_mean,
-    fails_run,
-)
+from .settings import Options, Settings
 
-__all__ = [
-    "NEWEST_JAX",
-    "SEVERITIES",
-    "Globs",
-    "NearestSettings",
-    "Options",
-    "PerFileIgnore",
-    "Settings",
-    "Severity",
-    "Wrapper",
-    "check_codes",
-    "did_you_mean",
-    "fails_run",
-    "load_settings",
-]
+__all__ = ["NearestSettings", "Options", "Settings", "load_settings"]

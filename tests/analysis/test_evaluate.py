@@ -178,7 +178,7 @@ def test_values_across_modules(open_project, files: Mapping[str, str], value: st
 
 
 def test_a_wrapper_named_in_the_settings_is_an_api(open_project) -> None:
-    from remat_migrate.settings import Wrapper
+    from remat_migrate.settings.settings import Wrapper
 
     project = open_project(
         {

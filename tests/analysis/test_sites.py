@@ -115,7 +115,7 @@ def test_options(open_project, code: str, options: Mapping[str, str]) -> None:
 
 
 def test_a_wrapper_of_the_settings(open_project) -> None:
-    from remat_migrate.settings import Wrapper
+    from remat_migrate.settings.settings import Wrapper
 
     project = open_project(
         {
