@@ -145,6 +145,10 @@ class Writing:
                 failure = _Failure(exceeded_line(planned, cost, compiled), FINDINGS)
         except VerificationError as error:
             failure = _Failure(f"the rewritten source fails: {error}", ERROR)
+        except BaseException:  # interrupted
+            undo(root, written=written)
+            say("No files changed.")
+            raise
         if failure is not None:
             undo(root, written=written)
             return failure
@@ -157,5 +161,6 @@ class Writing:
         if program.state == SAME:
             in_segments = any(sizes_of(stage.decision) for stage in placement.stages)
             apart = "checkpoints and segments of loops" if in_segments else "checkpoints"
-            say(f"Both are the same program, but for {apart}: values and gradients are equal.")
+            say(f"Both are the same program, but for {apart}.")
+            say("Values and gradients differ by rounding at most.")
         return None

@@ -78,6 +78,9 @@ class ProjectTests:
                 stop=sides.stop,
             )
         self._left -= run.seconds
+        if "No module named pytest" in run.output_tail:
+            self.notes.append(f"no tests ran to record inputs: {side.python} has no pytest")
+            return
         calls = recorded_calls(folder)
         for unit in units:
             self._known[unit.key] = calls.get(sides.identity(unit), RecordedCalls())

@@ -92,7 +92,7 @@ def _long_loops(entry: Entry, flat: Flat) -> Iterator[tuple[str, Run]]:
             groups = [own[start : start + size] for start in range(0, len(own), size)]
             runs = tuple((group[0].start, group[-1].stop) for group in groups)
             if len(own) >= LONG:
-                label = f"groups of {size} iterations at {os.path.basename(path)}:{line}"
+                label = f"groups of {size} runs of {os.path.basename(path)}:{line}"
                 found.setdefault(runs, label)
     for runs, label in found.items():
         yield label, checkpointed(entry, flat, dict.fromkeys(runs, Kind(WRAPPED)))

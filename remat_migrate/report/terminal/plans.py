@@ -43,6 +43,13 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         name = f"; this one is {printable(plan.best.name)}" if plan.best.name else ""
         compiled = f", {len(plan.candidates)} of them compiled" if plan.candidates else ""
         tried = f"{pluralize(plan.tried, 'placement')} traced, all obvious ones included"
+        traced = min((one.measured.peak_bytes for one in plan.candidates), default=best.peak)
+        bare = plan.bare_compiled or plan.bare.peak_bytes
+        if traced / plan.bare.peak_bytes < plan.budget_bytes / bare:
+            yield (
+                f"A trace meets it. XLA for {plan.found.backend} may merge recomputation with the"
+                " forward pass; with --no-compile, the trace decides."
+            )
         yield f"{tried}{compiled}{name}. It needs:"
     else:
         by = "met by the trace" if best.compiled is None else "met"

@@ -48,8 +48,8 @@ def _target_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     if not found.sites:
         yield ""
         yield (
-            "It has no checkpoint. To find where checkpoints lower its peak:"
-            f" `remat-migrate plan {printable(found.target)} --budget 50%`"
+            "It has no checkpoint. To find where checkpoints lower its peak, run"
+            " `remat-migrate plan --budget 50%` with the same target and arguments."
         )
     if rows := [one for one in found.alternatives if one.policy]:
         yield ""

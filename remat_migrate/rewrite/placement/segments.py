@@ -48,21 +48,28 @@ def in_segments(
     values = project.values(module, call.func)
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     bounds = dict(zip(_FORI_LOOP, call.args, strict=False)) | named
-    longer = repr(tuple(size for size in sizes if size > 1))
-    changes: list[Change] = [SetArgument(module, call, "sizes", Code(longer))]
-    if values == {External("jax.lax.scan")} and body and named.keys() <= _OPTIONS:
-        changes.append(Replace(module, call.func, Code(_HELPER)))
-    elif values == {External("jax.lax.fori_loop")} and body and bounds.keys() == {*_FORI_LOOP}:
-        arguments = [bounds[name] for name in _FORI_LOOP]
-        changes = [Replace(module, call, _as_scan(module, call, arguments, longer))]
-    else:
+    is_scan = values == {External("jax.lax.scan")} and named.keys() <= _OPTIONS
+    is_fori_loop = values == {External("jax.lax.fori_loop")} and bounds.keys() == {*_FORI_LOOP}
+    if body is None or not (is_scan or is_fori_loop):
         reason = f"`{ast.unparse(call.func)}` is no plain `jax.lax.scan`: write it as one"
         raise Refused(reason, module, call)
-    on_body = wrap_body(project, module, call, body)  # which refuses where segments are wrong, too
-    return [*changes, *(on_body if 1 in sizes else ()), *_definition(project, module)]
+    longer = Code(repr(tuple(size for size in sizes if size > 1)))
+    # Refuses where segments are wrong, too.
+    on_body, *imports = wrap_body(project, module, call, body)
+    assert isinstance(on_body, Replace)
+    changes: list[Change] = imports if 1 in sizes else []
+    if is_scan:
+        changes += [SetArgument(module, call, "sizes", longer)]
+        changes += [Replace(module, call.func, Code(_HELPER))]
+        changes += [on_body] if 1 in sizes else []
+    else:
+        step = on_body.code.text if 1 in sizes else "({body})"
+        arguments = [bounds[name] for name in _FORI_LOOP]
+        changes += [Replace(module, call, _as_scan(module, arguments, step, longer.text))]
+    return [*changes, *_definition(project, module)]
 
 
-def _as_scan(module: Module, call: ast.Call, arguments: Sequence[ast.expr], sizes: str) -> Code:
+def _as_scan(module: Module, arguments: Sequence[ast.expr], step: str, sizes: str) -> Code:
     lower, upper, body, init = arguments
     taken = words_in(module)
     loop, nothing = free_name("loop", taken), free_name("none", taken)
@@ -70,7 +77,7 @@ def _as_scan(module: Module, call: ast.Call, arguments: Sequence[ast.expr], size
     length = "{upper}" if starts_at_0 else "({upper}) - ({lower})"
     text = (
         f"{_HELPER}(\n"
-        f"    lambda {loop}, {nothing}: (({loop}[0] + 1, ({{body}})(*{loop})), None),\n"
+        f"    lambda {loop}, {nothing}: (({loop}[0] + 1, {step}(*{loop})), None),\n"
         "    ({lower}, {init}),\n"
         f"    length={length},\n"
         f"    sizes={sizes},\n"

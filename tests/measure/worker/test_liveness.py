@@ -43,6 +43,10 @@ def test_views_share_the_bytes_of_their_operand() -> None:
         lambda x: (y := jnp.sin(x)).reshape(16, 16).sum(0) + jnp.cos(y)[:16].sum()
     )
     assert read_by_view == 2 * ONE + 64
+    # A loop over the columns of an argument needs them in order.
+    rows = jax.ShapeDtypeStruct((4, 256), "float32")
+    assert peak_of(lambda x: lax.scan(lambda s, c: (s + c.sum(), None), 0.0, x), rows) < ONE
+    assert peak_of(lambda x: lax.scan(lambda s, c: (s + c.sum(), None), 0.0, x.T), rows) > 4 * ONE
 
 
 def test_products_and_reductions() -> None:

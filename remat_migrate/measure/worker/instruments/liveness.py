@@ -1,10 +1,10 @@
 """Compute the peak of live bytes of a jaxpr, run in the order of its equations.
 
 Arguments do not count; outputs count until the end. Views, such as reshapes and transposes, share
-the bytes of their operand. A loop needs the peak of its body in addition to its outputs; a
-checkpoint needs the larger of its peak and its outputs. Calls of jitted functions are inlined.
-Arrays that a policy offloads to host memory do not count. Fusion, scheduling and merged operations
-only show in the compiled program.
+the bytes of their operand, except for transposes that a loop reads. A loop needs the peak of its
+body in addition to its outputs; a checkpoint needs the larger of its peak and its outputs. Calls of
+jitted functions are inlined. Arrays that a policy offloads to host memory do not count. Fusion,
+scheduling and merged operations only show in the compiled program.
 """
 
 from __future__ import annotations
@@ -135,9 +135,19 @@ class Liveness:
         self._last: dict[Any, int] = {}
         # The equation that makes each value that is not a view, and its bytes.
         self._made: dict[Any, tuple[int, int]] = {}
+        looped: set[Any] = set()
+        for equation in reversed(opened.eqns):
+            is_view = internals().name(equation) in VIEWS and not looped.isdisjoint(
+                equation.outvars
+            )
+            if is_view or internals().inner(equation)[0] == "loop":
+                looped.update(_variables(equation.invars))
         for number, equation in enumerate(opened.eqns):
             self._last.update((self._root(v), number) for v in _variables(equation.invars))
-            if internals().name(equation) in VIEWS:
+            name = internals().name(equation)
+            # A loop cannot read across the order of an array in memory.
+            is_copied = name == "transpose" and not looped.isdisjoint(equation.outvars)
+            if name in VIEWS and not is_copied:
                 pairs = zip(equation.outvars, equation.invars)
                 self._operand.update(p for p in pairs if not internals().is_literal(p[1]))
             for made in equation.outvars:

@@ -129,6 +129,8 @@ def _value(name: str) -> Any:
             value: Any = importlib.import_module(".".join(parts[:end]))
         except Exception:
             continue
+        if isinstance(value, Gone):
+            continue  # `jax.config` was a module and is an object
         for part in parts[end:]:
             value = getattr(value, part, _ABSENT)
         return value
