@@ -258,7 +258,7 @@ class _Comparison:
                 folder=folder,
                 how=how._asdict(),
                 form=form,
-                names=sides.shared_names(unit),
+                names=sides.shared_names,
             )
         except ChannelSpoiled as error:
             raise _Refused(f"it {error}") from error

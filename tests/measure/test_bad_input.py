@@ -237,7 +237,7 @@ def test_output_of_the_measured_code_is_not_in_the_report(target, measure):
 
 def test_alternatives_for_a_function_without_checkpoints(measure):
     ran = measure("model:bare", "--args", "model:many_rows")
-    assert "`remat-migrate plan model:bare --budget 50%`" in ran.out
+    assert "`remat-migrate plan --budget 50%`" in ran.out
     ran = measure("model:bare", "--args", "model:args", "--output-format", "json")
     document = json.loads(ran.out)
     assert document["sites"] == []

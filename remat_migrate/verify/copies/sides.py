@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import json
 import os
@@ -15,6 +16,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ...discovery.file_kinds import is_python
 from ...libraries.apis import APIS, spellings
 from ...text import read_source
 from ..evidence import Executed, Unit, UnitKey
@@ -128,7 +130,6 @@ class Sides:
             self.old: Spots((unit.path, spot) for unit in task.all_units for spot in unit.before),
             self.new: Spots((unit.path, spot) for unit in task.all_units for spot in unit.after),
         }
-        self._shared_names: dict[Path, list[str]] = {}
         self.before = self._worker(stack, self.old, shim_table(), "before")
         self.after = self._worker(stack, self.new, self.shim_after, "after")
         self.written = self._worker(stack, self.old, shim_table("refused", None), "written")
@@ -139,6 +140,7 @@ class Sides:
     @contextmanager
     def for_unit(self) -> Iterator[Sides]:
         """Yield the same copies with processes of their own, which end with the block."""
+        assert self.shared_names is not None  # found once for all copies
         own = copy.copy(self)
         own.before, own.after = self.before.forked(), self.after.forked()
         own.written = self.written.forked()
@@ -213,13 +215,15 @@ class Sides:
                 return f"importing it: {name} {reason['text']}"
         return ""
 
-    def shared_names(self, unit: Unit) -> list[str]:
-        """Return the names that the unit's module defines on both sides."""
-        if unit.path not in self._shared_names:
-            places = [workspace.at(unit.path) for workspace in (self.old, self.new)]
+    @functools.cached_property
+    def shared_names(self) -> dict[str, list[str]]:
+        """The names that both versions of each edited file define, by path from the root."""
+        found = {}
+        for path in filter(is_python, {unit.path for unit in self.task.all_units}):
+            places = [workspace.at(path) for workspace in (self.old, self.new)]
             old, new = (outline(read_source(p, p.read_bytes()).text).names for p in places)
-            self._shared_names[unit.path] = sorted(old & new)
-        return self._shared_names[unit.path]
+            found[self.relative(path)] = sorted(old & new)
+        return found
 
     def executed(self, worker: Worker, reply: Reply) -> Executed:
         """Return the edited code that a worker executed for a reply."""

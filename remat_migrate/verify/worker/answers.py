@@ -80,6 +80,7 @@ def flip(request: Reply) -> Reply:
 def evaluate(request: Reply) -> Reply:
     """Run a unit on a case, and save its programs and results; on several, see `in_turn`."""
     unit = load_unit(request["module"], request["path"], request["qualname"])
+    changes.shared_names = request["names"]
     call = unit_cases.FORMS[request["form"]]
     cases = [
         call(unit.function, unit_cases.with_own_defaults(unit.function, pickling.load(file)))
@@ -93,7 +94,6 @@ def evaluate(request: Reply) -> Reply:
     module_state.is_changed = False
     results.aliases.clear()
     shapes = described_arrays(unit.function, case)
-    changes.shared_names = frozenset(request["names"])
     with effects.refused(unless=case.get("asked_for")):
         found = evaluate_unit(unit.function, case, request["folder"], **request["how"])
     return {

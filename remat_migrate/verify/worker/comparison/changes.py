@@ -1,4 +1,4 @@
-"""What a call changes: its arguments, objects, and the module's data.
+"""What a call changes: its arguments, objects, and the data of modules.
 
 Only what can change in place is looked at, and only the parts that are not what they were.
 """
@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from typing import Any, Callable, Dict, FrozenSet, Iterator, Tuple
+from typing import Any, Callable, Collection, Dict, Iterator, Mapping, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .. import module_state
+from ..environment import projects
 from ..frameworks import nnx_modules
 
-# The names of the unit's module that both versions define: what one lacks cannot be compared.
-shared_names: FrozenSet[str] = frozenset()
+# The names that both versions of each edited file define: what one lacks cannot be compared.
+shared_names: Mapping[str, Collection[str]] = {}
 
 _GONE = "removed"
 _Parts = Dict[str, Any]
@@ -69,9 +70,14 @@ def _parts(function: Any, args: Any, kwargs: Any, opened: Callable[[Any], Any]) 
 
 
 def _shared(function: Any) -> _Parts:
-    """Return the data of the module of a function that both versions define, by name."""
-    found = module_state.data_of(function)
-    return {name: value for name, value in found.items() if name in shared_names}
+    """Return the data outside a function that both versions define, by name."""
+    found = {}
+    for owner in module_state.owners_of(function):
+        names = shared_names.get(projects.relative(owner.file))
+        for name, value in owner.data.items():
+            if names is None or (owner.name or name) in names:
+                found[owner.label + name] = value
+    return found
 
 
 def _is_same(old: Any, new: Any) -> bool:

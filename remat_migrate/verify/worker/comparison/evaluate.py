@@ -26,7 +26,7 @@ from ..lookup import fits, named_arguments, signature
 from ..program import agreement, trace
 from ..program.trace import is_inexact
 from ..transfer.arrays import is_key, key_data
-from . import precision, results
+from . import changes, precision, results
 
 # An argument with more arrays than these is described by their number and size.
 _MOST_ARRAYS = 4
@@ -112,13 +112,17 @@ def evaluate(
 def in_turn(unit: Any, cases: Sequence[Dict[str, Any]], folder: str, seed: int) -> None:
     """Run a unit on one case after the other, and write the results below `folder`.
 
-    What a call leaves in the data of the module, such as a cache, is there for the next.
+    What a call leaves in data outside it, such as a cache, or in its object, is there for the next,
+    which is the same call at first. In the end, what has changed is written, too.
     """
     writer = _Writer(folder, seed)
     modes: Dict[str, Any] = {}
-    with warnings.catch_warnings(), module_state.restored(unit):
+    first = cases[0]["args"][:1]
+    owner = first if first and results.is_object(first[0]) else ()
+    with warnings.catch_warnings(), changes.watched(unit, owner, {}, results.unfolded) as changed:
         warnings.simplefilter("ignore")
-        for number, case in enumerate(cases, 1):
+        for number, case in enumerate([case for case in cases for _ in range(2)], 1):
+            case = dict(case, args=(*owner, *case["args"][len(owner) :]))
 
             def run(case: Dict[str, Any] = case) -> Any:
                 one = _prepared(unit, case)[-1]
@@ -126,6 +130,7 @@ def in_turn(unit: Any, cases: Sequence[Dict[str, Any]], folder: str, seed: int) 
                 return program.result(program.arrays())
 
             modes["call %d eager" % number] = _outcome(run, writer)
+        modes["changes eager"] = _outcome(changed, writer)
     writer.close({"modes": modes, "defaults": {}, "precision": "", "abstract": False})
 
 

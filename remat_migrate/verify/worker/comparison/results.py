@@ -8,6 +8,7 @@ are replaced by their attributes, generators by what they give. Functions are le
 from __future__ import annotations
 
 import dataclasses
+import dis
 import enum
 import functools
 import inspect
@@ -20,6 +21,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 import jax
 import numpy as np
 
+from .. import module_state
 from ..environment import stand_ins
 from ..frameworks import flax_modules, nnx_modules
 from ..inputs.stand_in import Function
@@ -66,7 +68,7 @@ def is_function(value: Any) -> bool:
     if isinstance(value, _FUNCTIONS):
         return True
     # Such as the result of `jax.jit`. Callable objects have been opened before.
-    return callable(value) and not isinstance(value, type) and not _is_object(value)
+    return callable(value) and not isinstance(value, type) and not is_object(value)
 
 
 def functions(result: Any) -> Iterator[Tuple[str, Any]]:
@@ -93,10 +95,31 @@ def called(unit: Callable[..., Any], where: str) -> Callable[..., Any]:
         for function in found or _methods_at(where, objects):
             if not fits(function, then_args, then_kwargs):
                 raise OtherParameters("result%s no longer takes these arguments" % where)
-            return function(*then_args, **then_kwargs)
+            first = function(*then_args, **then_kwargs)
+            if not any(_kept_by(function)):
+                return first
+            copied = jax.tree_util.tree_map(_copied, (then_args, then_kwargs))
+            return first, function(*copied[0], **copied[1]), list(_kept_by(function))
         raise LookupError("there is no function%s in the result" % (where and " at " + where))
 
     return both
+
+
+def _kept_by(function: Any) -> Iterator[Any]:
+    """Yield what a function closes over and may change."""
+    code, cells = attribute(function, "__code__"), attribute(function, "__closure__") or ()
+    if isinstance(code, types.CodeType):
+        stored = {one.argval for one in dis.get_instructions(code) if one.opname == "STORE_DEREF"}
+        for name, cell in zip(code.co_freevars, cells):
+            if cell != types.CellType():  # else it is empty
+                kept = cell.cell_contents
+                if name in stored or type(kept) in (dict, list, set, np.ndarray):
+                    yield [kept]
+
+
+def _copied(leaf: Any) -> Any:
+    """Return a copy of an array, which a first call may have donated."""
+    return leaf.copy() if isinstance(leaf, (jax.Array, np.ndarray)) else leaf
 
 
 def _methods_at(where: str, objects: Iterable[Any]) -> Iterator[Callable[..., Any]]:
@@ -122,9 +145,11 @@ def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         given = {id(one) for _, one in _containers((args, kwargs), "")}
         aliases.update(place for place, one in _containers(result, "result") if id(one) in given)
         states = nnx_modules.states((args, kwargs))
-        if result is None:
-            result = args[0] if args and _is_object(args[0]) else None
-        return changes.with_changes(result, states, changed())
+        owner = args[0] if args and is_object(args[0]) else None
+        found = changed()
+        if owner is not None and any(place.startswith("argument 0") for place in found):
+            module_state.is_changed = True
+        return changes.with_changes(owner if result is None else result, states, found)
 
 
 def _containers(value: Any, place: str) -> Iterator[Tuple[str, Any]]:
@@ -147,7 +172,7 @@ def _unfolded(result: Any, around: Tuple[Any, ...], opened: Callable[[Any], obje
             return None
         if _wraps_function(value):
             return functools.partial(value)
-        if len(around) < _DEEPEST and not is_function(value) and _is_object(value):
+        if len(around) < _DEEPEST and not is_function(value) and is_object(value):
             opened(value)
             within = (*around, value)
             inner = {k: _unfolded(v, within, opened) for k, v in _attributes(value).items()}
@@ -171,7 +196,7 @@ def _run(value: Any) -> Any:
     return list(itertools.islice(value, _MOST_YIELDED)) if inspect.isgenerator(value) else value
 
 
-def _is_object(value: Any) -> bool:
+def is_object(value: Any) -> bool:
     """Return whether a value is an object of a class outside JAX, numpy, and Python."""
     kind = type(value)
     kinds: Any = (type, types.ModuleType, enum.Enum, jax.Array, np.ndarray, np.generic)
