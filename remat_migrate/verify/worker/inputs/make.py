@@ -32,6 +32,8 @@ WORK = 60_000
 TRIES = 600
 # For cases after the first, which start from what the first has found.
 TRIES_FOR_ANOTHER = 120
+# For other lengths of some arrays, to which those of others may have to be adapted.
+TRIES_FOR_UNTIED = 24
 # For a string that is none of those that the code knows: it may well be refused.
 TRIES_FOR_MADE_UP = 4
 
@@ -222,22 +224,24 @@ class _Maker:
             left = budget.part(TRIES_FOR_ANOTHER)
             return budget.spend() and search_loop.runs(self.search, self._call, left)
 
-        def solves() -> bool:
-            return budget.spend() and self._solve(budget.part(TRIES_FOR_ANOTHER)) is None
+        def solves(tries: int = TRIES_FOR_ANOTHER) -> bool:
+            return budget.spend() and self._solve(budget.part(tries)) is None
 
+        soon = functools.partial(solves, TRIES_FOR_UNTIED)
         for about in variants.renumber(self.search, base, runs):
             case = self._case(0)
             self.cases.append((about, _abstract(case) if self._is_abstract() else case))
         if self._is_abstract():
             return
-        self.cases.append((variants.LOWER_PRECISION, variants.in_lower_precision(self._case(0))))
+        for case in variants.in_lower_precision(self._case(0)):
+            self.cases.append((variants.LOWER_PRECISION, case))
         for variant, about in construct.MAGNITUDES.items():
             self.cases.append((about, self._case(variant)))
         for about in variants.resize(self.search, base, runs, self.search.integers):
             self.cases.append((about, self._case(0)))
-        for about in variants.untie(self.search, base, solves):
-            self.cases.append((about, self._case(0)))
         for about in variants.recount(self.search, base, solves):
+            self.cases.append((about, self._case(0)))
+        for about in variants.untie(self.search, base, soon):
             self.cases.append((about, self._case(0)))
 
     def _pin(self, pins: Pins) -> None:

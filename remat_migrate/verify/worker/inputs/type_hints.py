@@ -96,7 +96,7 @@ def plan_for(
 
 def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
     """Keeps the default, and other values that are worth a case; `said` by the annotation."""
-    if default is None:
+    if default is None and not candidates.matches(candidates.DTYPE, name):
         named = candidates.plan_by_name(name, False)
         others = [choice for choice in (said or Plan([])).choices if choice.key() != NONE.key()]
         others = others or (named.choices if named else []) or [Choice(GUESS)]
@@ -138,6 +138,8 @@ def plan_of_value(name: str, held: Any) -> Optional[Plan]:
 
 def _other_dtypes(held: Any) -> List[Any]:
     """Return another type to compute in, in the same form: bfloat16, or float32 in its place."""
+    if held is None:
+        return [jnp.bfloat16]
     if isinstance(held, str):
         return [other for name, other in _OTHER_DTYPES.items() if held == name]
     if isinstance(held, jnp.dtype):

@@ -41,8 +41,8 @@ _MOST_NEAR = 24
 # With these, a decision depends on the sizes of arrays.
 _OF_SHAPES = {"shape", "ndim", "size", "len"}
 
-# How many more rows an array gets whose length is also its width.
-_UNTIED = 5
+# How much longer an axis gets, and how many of the axes that were as long as others.
+_UNTIED, _MOST_UNTIED = 5, 3
 
 _Sizes = Dict[int, int]
 
@@ -92,17 +92,19 @@ def near(search: Search) -> List[Pins]:
     nodes = [*found, *(child for node in found for child in node.children.values())]
     nodes = [node for node in dict.fromkeys(nodes) if node.name in names]
     nodes.sort(key=lambda node: (_is_number(node), names.index(node.name)))
-    numbers = {one for one in constants if type(one) in (int, float)}
+    numbers = {0, *(one for one in constants if type(one) in (int, float))}
+    texts = [one for one in constants if type(one) is str]
     if not _OF_SHAPES.isdisjoint(names):
         shapes_in_use = [node.choice.value[0] for node in found if node.choice.kind == ARRAY]
         numbers.update(size for shape in shapes_in_use for size in (*shape, len(shape)))
     rows: List[Pins] = [()]
     for node in nodes:
-        others = list(node.alternatives)
-        if _is_number(node):
-            others = [Choice(VALUE, one) for one in _around(numbers, type(node.choice.value))]
-        elif type(node.choice.value) is str:
-            others += [Choice(VALUE, one) for one in constants if type(one) is str]
+        others = [] if _is_number(node) else list(node.alternatives)
+        held = [one.value for one in (node.choice, *node.alternatives) if one.kind == VALUE]
+        for kind in {type(one) for one in held}.intersection((int, float)):
+            others += [Choice(VALUE, one) for one in _around(numbers, kind)]
+        if str in map(type, held):  # the constants, and longer texts that start with them
+            others += [Choice(VALUE, one) for text in texts for one in (text, text + "_2")]
         own = {choice.key(): (node.number, choice) for choice in others}
         own.pop(node.choice.key(), None)
         single = [(pin,) for pin in own.values()]
@@ -120,7 +122,7 @@ def _around(numbers: Set[Any], kind: type) -> List[Any]:
         return sorted({number + step for number in floors for step in (-1, 0, 1)}, key=abs)
     ordered = sorted({0.0, *(float(number) for number in numbers)})
     between = [(low + high) / 2 for low, high in itertools.pairwise(ordered)]
-    return [*ordered, *between, 2.0 * ordered[-1]] if numbers else []
+    return [*ordered, *between, 2.0 * ordered[-1]]
 
 
 def resize(
@@ -145,19 +147,36 @@ def resize(
 
 
 def untie(search: Search, base: Snapshot, solves: Callable[[], bool]) -> Iterator[str]:
-    """Put a search into a state where an array is not as long as it is wide; yield what it is."""
-    for node in search.in_use():
-        search.restore(base)
-        if node.choice.kind != ARRAY or node.in_tree:
-            continue
-        shape, dtype = node.choice.value
-        if shape[:1] == shape[-1:] and len(shape) > 1:
-            node.choose([Choice(ARRAY, ((shape[0] + _UNTIED, *shape[1:]), dtype))])
+    """Put a search into states where an axis is not as long as others; yield what they are.
+
+    These are the lengths of arrays: all axes but those of batches and of features.
+    """
+    left = _MOST_UNTIED
+    for node in [node for node in search.in_use() if _is_free_array(node)]:
+        shape, dtype = base[node.number][0].value
+        for axis, size in enumerate(shape[:-1] or shape):
+            search.restore(base)
+            if not left or (not axis and size == candidates.BATCH):
+                continue
+            longer = (*shape[:axis], size + _UNTIED, *shape[axis + 1 :])
+            node.choose([Choice(ARRAY, (longer, dtype))])
             node.pinned = True
-            if solves():
-                yield "{}: {} rows of {}".format(ABOUT, shape[0] + _UNTIED, node.label)
-                break
+            arrays = filter(_is_free_array, search.in_use())
+            if not solves() or not any(size in one.choice.value[0] for one in arrays):
+                continue
+            left -= 1
+            about = "{}: {} as {} in {}".format(ABOUT, size, size + _UNTIED, node.label)
+            yield about
+            for _, flag in search.roots:
+                if type(flag.choice.value) is bool:
+                    flag.choice = Choice(VALUE, not flag.choice.value)
+                    if solves():
+                        yield "{} with {}={}".format(about, flag.name, flag.choice.value)
     search.restore(base)
+
+
+def _is_free_array(node: Node) -> bool:
+    return node.choice.kind == ARRAY and not node.in_tree
 
 
 def recount(search: Search, base: Snapshot, solves: Callable[[], bool]) -> Iterator[str]:
@@ -176,15 +195,26 @@ def recount(search: Search, base: Snapshot, solves: Callable[[], bool]) -> Itera
     search.restore(base)
 
 
-def in_lower_precision(case: Dict[str, Any]) -> Dict[str, Any]:
-    """Return a case with bfloat16 in place of float32: what is cast to float32 shows there only."""
+def in_lower_precision(case: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+    """Yield a case with bfloat16 in place of float32: what is cast to float32 shows there only.
+
+    If it has several arguments with such arrays, also yield one where the first of them has.
+    """
 
     def lowered(leaf: Any) -> Any:
         held = isinstance(leaf, (jax.Array, np.ndarray)) and leaf.dtype == np.float32
         return jnp.asarray(leaf, jnp.bfloat16) if held else leaf
 
     args, kwargs = jax.tree_util.tree_map(lowered, (case["args"], case["kwargs"]))
-    return dict(case, args=args, kwargs=kwargs)
+    yield dict(case, args=args, kwargs=kwargs)
+    changed = [n for n, one in enumerate(case["args"]) if _dtypes(one) != _dtypes(args[n])]
+    for first in changed[:1] if len(changed) > 1 else ():
+        mixed = (*case["args"][:first], args[first], *case["args"][first + 1 :])
+        yield dict(case, args=mixed)
+
+
+def _dtypes(tree: Any) -> List[str]:
+    return [str(attribute(leaf, "dtype")) for leaf in jax.tree_util.tree_leaves(tree)]
 
 
 def _mappings(integers: Set[int]) -> List[List[_Sizes]]:
