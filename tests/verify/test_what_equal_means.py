@@ -536,6 +536,81 @@ def digest(width: int = 3):
     return 2**40 + 0 * width
 """,
     ),
+    "same_state": Change(
+        "evaluate",
+        "equal",
+        "jax.checkpoint(",
+        "jax.remat(",
+        """
+class Meter:
+    total = 0.0
+def evaluate(x: jax.Array, power: int = 2):
+    Meter.total += 0.5 * power
+    return jax.checkpoint(jnp.sin)(x) + Meter.total
+""",
+    ),
+    "other_module": Change(
+        "encode",
+        "differs",
+        "    shared.OPTIONS[name] = shared.OPTIONS.get(name, 0) + 1\n",
+        "    shared.OPTIONS[name] = 1\n",
+        """
+import shared
+def encode(x: jax.Array, name: str = "a"):
+    shared.OPTIONS[name] = shared.OPTIONS.get(name, 0) + 1
+    return jax.checkpoint(jnp.sin)(x)
+""",
+    ),
+    "object_state": Change(
+        "Scaler.step",
+        "differs",
+        "        self.good = self.good + 1 if ok else 0\n",
+        "        self.good = self.good + 1 if ok else self.good\n",
+        """
+class Scaler:
+    def __init__(self, scale: float = 8.0):
+        self.scale, self.good = scale, 0
+    def step(self, x: jax.Array, ok: bool):
+        self.good = self.good + 1 if ok else 0
+        return jax.checkpoint(jnp.sin)(x) / self.scale
+""",
+    ),
+    "closure_state": Change(
+        "accumulator",
+        "differs",
+        "state['sum'] + x",
+        "x",
+        """
+def accumulator(scale: float):
+    state = {"sum": 0.0}
+    def step(x: jax.Array):
+        state["sum"] = jax.checkpoint(lambda x: state['sum'] + x)(x)
+        return x * scale
+    return step
+""",
+    ),
+    "two_lengths": Change(
+        "attend",
+        "differs",
+        "k.shape[1]",
+        "q.shape[1]",
+        """
+def attend(q: jax.Array, k: jax.Array):
+    return jax.checkpoint(lambda q, k: jnp.einsum("btd,bsd->bts", q, k))(q, k) / k.shape[1]
+""",
+    ),
+    "falsy": Change(
+        "masked",
+        "differs",
+        "if window is not None:",
+        "if window:",
+        """
+def masked(x: jax.Array, window: int | None = None):
+    if window is not None:
+        x = jnp.where(jnp.arange(x.shape[-1]) <= window, x, 0.0)
+    return jax.checkpoint(jnp.sin)(x)
+""",
+    ),
     "gone_import": Change(
         "block",
         "differs",
