@@ -66,6 +66,8 @@ def proof_lines(
         yield from _command(proof, screen)
     for note in proof.notes:
         yield f"note: {printable(note)}"
+    if any("no inputs found" in verdict.detail for verdict in shown):
+        yield "note: for other inputs, pass --cases FILE, or --command with a command that runs the code"
 
 
 def _lines_of(verdict: Verdict, screen: Screen, width: int) -> Iterator[str]:
