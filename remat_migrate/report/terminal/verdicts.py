@@ -67,7 +67,7 @@ def proof_lines(
     for note in proof.notes:
         yield f"note: {printable(note)}"
     if any("no inputs found" in verdict.detail for verdict in shown):
-        yield "note: for other inputs, pass --cases FILE, or --command with a command that runs the code"
+        yield "note: to provide inputs, pass --cases FILE, or --command with what runs the code"
 
 
 def _lines_of(verdict: Verdict, screen: Screen, width: int) -> Iterator[str]:

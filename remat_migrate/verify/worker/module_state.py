@@ -10,6 +10,7 @@ import contextlib
 import copy
 import functools
 import operator
+import random
 import sys
 import types
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Set, Tuple
@@ -24,7 +25,8 @@ from .lookup import attribute, has, unwrapped
 # Whether a run has changed such data, which the next would have found without `restored`.
 is_changed = False
 
-_PLAIN = (bool, int, float, str, dict, list, set, np.ndarray, jax.Array)
+_RANDOM = (np.random.Generator, np.random.RandomState, random.Random)
+_PLAIN = (bool, int, float, str, dict, list, set, np.ndarray, jax.Array, *_RANDOM)
 # How many calls deep code is read.
 _DEPTH = 4
 _FUNCTION = types.FunctionType
@@ -139,6 +141,7 @@ def restored(function: Any) -> Iterator[None]:
     data = [(owner, owner.data) for owner in owners_of(function)]
     held: List[Tuple[Any, Any]] = []
     slots: List[Tuple[Any, str, Any]] = []
+    drawn: List[Tuple[Any, Any]] = []
     waiting: List[Any] = [values for _, values in data]
     seen = set()
     while waiting:
@@ -146,6 +149,9 @@ def restored(function: Any) -> Iterator[None]:
         if nnx_modules.is_stateful(one):
             slots += [(one, name, getattr(one, name)) for name in _slots_of(one)]
             one = vars(one)
+        if isinstance(one, _RANDOM):
+            one = getattr(one, "bit_generator", one)
+            drawn.append((one, copy.deepcopy(_drawn_state(one))))
         if type(one) in (dict, list, set, np.ndarray) and id(one) not in seen:
             seen.add(id(one))
             held.append((one, copy.copy(one)))
@@ -164,6 +170,11 @@ def restored(function: Any) -> Iterator[None]:
                 continue
             container.clear()
             (container.extend if type(container) is list else container.update)(content)
+        for one, state in drawn:
+            if isinstance(one, np.random.BitGenerator):
+                one.state = state
+            else:
+                one.__setstate__(state)
         for one, name, value in slots:
             object.__setattr__(one, name, value)  # NNX refuses to change a variable in a trace
         for owner, values in data:
@@ -171,6 +182,11 @@ def restored(function: Any) -> Iterator[None]:
             for name in [name for name in values if now.get(name) is not values[name]]:
                 is_changed = True
                 owner.put(name, values[name])
+
+
+def _drawn_state(source: Any) -> Any:
+    """Return the state of a source of random numbers."""
+    return source.state if isinstance(source, np.random.BitGenerator) else source.__getstate__()
 
 
 def _is_same(container: Any, content: Any) -> bool:
