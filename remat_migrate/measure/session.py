@@ -235,11 +235,6 @@ def _failure_message(error: Mapping[str, Any]) -> str:
             " that are needed at trace time as Python values, not as arrays"
         )
     text = f"{kind}{place}: {message}" if message else f"{kind}{place}"
-    if kind == "NotImplementedError" and "Effects not supported" in message:
-        text += (
-            "\nJAX cannot differentiate a checkpoint with side effects such as"
-            " jax.experimental.io_callback: move them out of the checkpointed function"
-        )
     if "mesh" in message and "Number of devices" in message:
         text += "\npass --devices N for N virtual CPU devices"
     return text

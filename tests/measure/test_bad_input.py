@@ -184,12 +184,6 @@ def test_message_for_values_needed_at_trace_time(measure):
     assert measure("model:branch", "--args", "model:args").err.endswith(PYTHON_VALUE + "\n")
 
 
-def test_message_for_callbacks(measure):
-    error = measure("model:effects", "--args", "model:args").err
-    assert " 0x" not in error
-    assert error.endswith("move them out of the checkpointed function\n")
-
-
 def test_message_for_missing_arguments(measure):
     error = measure("model:loss").err
     assert error.startswith("error: model:loss: it needs arguments (w, x): write a function")

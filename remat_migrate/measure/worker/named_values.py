@@ -165,11 +165,6 @@ def names_in(equations: Sequence[Any]) -> list[str]:
 
 @functools.lru_cache(maxsize=64)
 def _tree_of(path: str) -> ast.Module | None:
-    """Parse a file; None if it cannot be read or parsed."""
+    """Parse a file that was imported; None if it cannot be read."""
     text = "".join(linecache.getlines(path))
-    if not text:
-        return None
-    try:
-        return ast.parse(text)
-    except SyntaxError:
-        return None
+    return ast.parse(text) if text else None
