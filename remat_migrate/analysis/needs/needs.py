@@ -1123,6 +1123,11 @@ class _Analysis:
                 yield from self._needs_of((b for b in bounds if b is not None), "a slice bound")
             case ast.Subscript(ctx=ast.Load()):
                 yield from self._index_needs(node)
+            case ast.Subscript(ctx=ast.Store(), value=array, slice=index):
+                values = self.evaluator.values(self.module, array)
+                if any(isinstance(v, Result) and v.name.startswith("numpy.") for v in values):
+                    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+                    yield from self._needs_of(parts, "an index of a NumPy array")
             case ast.FormattedValue():
                 for need in self._need(node.value, "text formatting", certain=False):
                     # A tracer has no `.2f`.

@@ -20,8 +20,16 @@ from ...libraries.library_arguments import (
     TRACED_MODULES,
 )
 from ...libraries.library_needs import has_static_result, is_array_method
-from ..names.module import FunctionNode, Module, Place, last_name, parameters, reads_of
-from ..needs.needs import IDENTITY, MATCH, Key, Need, Needs
+from ..names.module import (
+    FunctionNode,
+    Module,
+    Place,
+    last_name,
+    own_nodes,
+    parameters,
+    reads_of,
+)
+from ..needs.needs import IDENTITY, MATCH, Key, Need, Needs, changes_in_place
 from ..project import Project
 from ..sites.calls import Call, Uses, overrides_of, passed_for
 from ..values.bind import Arguments, bind_call, default_of, positional_parameters
@@ -788,16 +796,55 @@ def untraceable_result(project: Project, function: Function, static: Set[str]) -
     """Return what a function returns that no checkpoint can: a function, a string, an object, or
     beside arrays, a number that it computes in Python, such as from `static` parameters.
     """
-    module = function.module
+    module, returned_names = function.module, set[str]()
     for returned in returned_expressions(function.node):
         if _holds_object(project, module, returned):
             return returned
+        match returned:
+            case ast.Call(func=ast.Name(id="map" | "filter" | "zip" | "enumerate" | "reversed")):
+                return returned
+            case ast.Call(func=ast.Attribute(attr="items" | "values" | "keys"), args=[]):
+                return returned
+        for part in _parts(returned):
+            if _is_text(module, part):
+                return part
+            if isinstance(part, ast.Name):
+                returned_names.add(part.id)
         for part in returned.elts[1:] if isinstance(returned, ast.Tuple) else ():
             names = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
             is_computed = bool(names) and names <= static
             if is_computed or (names and argument_kind(project, module, part) == "python"):
                 return part
+    for node in own_nodes(function.node):
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return node
+        for held, stored in changes_in_place(node):  # `out["name"] = name`
+            if isinstance(held, ast.Name) and held.id in returned_names:
+                for part in stored:
+                    if _holds_object(project, module, part) or _is_text(module, part):
+                        return part
     return None
+
+
+def _parts(expr: ast.expr) -> Iterator[ast.expr]:
+    """Yield an expression, and the parts of the containers that it writes out."""
+    yield expr
+    match expr:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            for part in parts:
+                yield from _parts(part)
+
+
+def _is_text(module: Module, expr: ast.expr) -> bool:
+    """Return whether an expression makes a string."""
+    bindings = module.reaching(expr) if isinstance(expr, ast.Name) else ()
+    for made in (expr, *(b.value for b in bindings if not b.path)):
+        match made:
+            case ast.JoinedStr() | ast.Call(func=ast.Name(id="str" | "repr")):
+                return True
+            case ast.Attribute(attr="__name__" | "__qualname__"):
+                return True
+    return False
 
 
 def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:

@@ -38,7 +38,7 @@ from ..sites.calls import overrides_of, resolved, values_through_callers
 from ..sites.site import Site
 from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
 from ..values.containers import sources
-from ..values.declarations import self_assignments
+from ..values.declarations import is_decorated, self_assignments
 from ..values.evaluator import Target, class_chain, targets_of
 from ..values.values import (
     NOTHING,
@@ -105,9 +105,10 @@ def leaking(project: Project, target: Target) -> Place | None:
         for call in own_nodes(node):
             match call:  # `next(hk.PRNGSequence(0))` keeps what is left of the key
                 case ast.Call(func=ast.Name("next"), args=[iterator, *_]):
-                    if any(
-                        isinstance(v, Result | Instance) for v in project.values(module, iterator)
-                    ):
+                    values = project.values(module, iterator)
+                    if any(isinstance(v, Result | Instance) for v in values):
+                        return module, iterator
+                    if _is_generator(project, module, iterator, owner):
                         return module, iterator
         if isinstance(node, ast.FunctionDef) and any(map(_caches, node.decorator_list)):
             kept += [n.value for n in own_nodes(node) if isinstance(n, ast.Return) and n.value]
@@ -121,8 +122,23 @@ def leaking(project: Project, target: Target) -> Place | None:
     return None
 
 
+def _is_generator(project: Project, module: Module, node: ast.expr, owner: Class | None) -> bool:
+    """Return whether a generator function of the project makes an object."""
+    made = [binding.value for binding in sources(module, node)]
+    if isinstance(node, ast.Attribute) and owner is not None:
+        made += self_assignments(owner.node).get(node.attr, ())
+    calls = (call for call in made if isinstance(call, ast.Call))
+    return any(
+        isinstance(value, Function)
+        and any(isinstance(one, ast.Yield) for one in own_nodes(value.node))
+        for call in calls
+        for value in project.values(module, call.func)
+    )
+
+
 def _caches(decorator: ast.expr) -> bool:
-    return last_name(getattr(decorator, "func", decorator)) in ("lru_cache", "cache")
+    name = last_name(getattr(decorator, "func", decorator))
+    return name in ("lru_cache", "cache", "cached_property")
 
 
 def _bound(project: Project, site: Site) -> Iterator[Place]:
@@ -142,6 +158,7 @@ class _State:
     def __init__(self, project: Project, function: Function, owner: Class | None) -> None:
         self.project = project
         self.evaluator = project.evaluator
+        self.start = function
         self.reached = self._follow((function, owner))
         self.nodes = {
             node
@@ -197,11 +214,22 @@ class _State:
         return None
 
     def stored_outside(self, function: Function, owner: Class | None) -> Iterator[ast.expr]:
-        """Yield what a function stores in an object that exists before the call."""
+        """Yield what a function stores in an object or a variable that exists before the call."""
+        module = function.module
+        is_nested = module.enclosing_function(function.node) in self.nodes
         for node in body_nodes(function.node):
             for holder, stored in changes_in_place(node):
-                if self._is_outside(function, owner, holder):
+                if self.is_outside(function, owner, holder) or any(
+                    map(_is_mutable_default, sources(module, holder))
+                ):
                     yield from stored
+            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value:
+                for name in ast.walk(node):
+                    if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                        scope = module.scope_at(name)
+                        outer = () if is_nested else scope.nonlocal_names
+                        if name.id in (*scope.global_names, *outer):
+                            yield node.value
 
     # -- what runs
 
@@ -224,7 +252,9 @@ class _State:
         callees = overrides_of(self.project).callees(function.module, node, owner)
         values = union(resolved(self.project, value) for value in callees.values)
         values = values or self._resolved(function.module, node)
-        outside = self._is_outside(function, owner, node)
+        outside = self.is_outside(function, owner, node) or self._is_given(function, node)
+        if outside and isinstance(node, ast.Attribute):
+            yield from self._properties(function.module, node)
         above = function.module.parent(node)
         is_called = isinstance(above, ast.Call) and above.func is node
         for value in sorted(values, key=order):
@@ -237,7 +267,7 @@ class _State:
                 exists = outside and target.skip and not isinstance(value, Class)
                 yield target.function, target.owner if exists else None
 
-    def _is_outside(self, function: Function, owner: Class | None, node: ast.expr) -> bool:
+    def is_outside(self, function: Function, owner: Class | None, node: ast.expr) -> bool:
         """Return whether an object, or the one whose attribute it is, exists before the call."""
         module = function.module
         return any(
@@ -245,6 +275,22 @@ class _State:
             or (owner is not None and binding.node is first_parameter(function.node))
             for binding in sources(module, node)
         )
+
+    def _is_given(self, function: Function, node: ast.expr) -> bool:
+        """Return whether an object is an argument of the call, or an attribute of one."""
+        bindings = sources(function.module, node) if function is self.start else ()
+        return any(isinstance(binding.node, ast.arg) for binding in bindings)
+
+    def _properties(self, module: Module, node: ast.Attribute) -> Iterator[_Reached]:
+        """Yield the properties that reading an attribute runs."""
+        for value in self.project.values(module, node.value):
+            cls = value.cls if isinstance(value, Instance) else None
+            chain = class_chain(self.evaluator, cls) if isinstance(cls, Class) else ()
+            for base in (base for base in chain if isinstance(base, Class)):
+                for found in base.node.body:
+                    if isinstance(found, ast.FunctionDef) and found.name == node.attr:
+                        if is_decorated(found, "property", "cached_property"):
+                            yield Function(base.module, found), base
 
     # -- variables
 
@@ -365,7 +411,7 @@ class _State:
         later, of whatever object.
         """
         module = function.module
-        if not self._is_outside(function, owner, node):
+        if not self.is_outside(function, owner, node):
             return False
         values = self.project.values(module, node.value)
         if values and all(map(_is_library, values)):
