@@ -12,7 +12,7 @@ from typing import Literal
 from ..analysis import Project
 from ..analysis.loading import load_project
 from ..analysis.names.module import followed_last
-from ..analysis.names.version_guards import dead_branches
+from ..analysis.version_guards import is_dead
 from ..discovery.globs import matcher
 from ..errors import BoundReached, SourceError
 from ..rewrite.uncertain_sites import uncertain_site
@@ -128,7 +128,7 @@ def _analyse(
     faults: list[Fault] = []
     enabled = _enabled(run)
     found = list(dict.fromkeys(_run_rules(run, rules, enabled, project, faults)))
-    found = [finding for finding in found if not _is_for_other_jax(project, finding)]
+    found = [one for one in found if not is_dead(project, one.path, one.span.start)]
     run.progress("", 1, 1)
     kept, suppressed = found, list[Finding]()
     if not run.ignores_comments:
@@ -177,15 +177,6 @@ def _run_rules(
         for path, source in texts:
             if rule in enabled(path):
                 yield from _guarded(rule, path, rule.check_text(source, project), faults)
-
-
-def _is_for_other_jax(project: Project, finding: Finding) -> bool:
-    """Return whether a finding is in code that the target version of JAX does not run."""
-    module = project.modules.get(finding.path)
-    if module is None:
-        return False
-    dead = dead_branches(module, project.jax_version(finding.path))
-    return any(span.start <= finding.span.start < span.end for span in dead)
 
 
 def _on_every_path(project: Project, finding: Finding) -> Finding:

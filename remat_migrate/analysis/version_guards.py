@@ -6,10 +6,12 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from ...text import Span
-from .module import Module
+from ..text import Span
+from .names.module import Module
+from .project import Project
 
 _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
@@ -20,7 +22,14 @@ _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 _VERSIONS = ("__version__", "__version_info__")
 
 
-def dead_branches(module: Module, version: tuple[int, ...]) -> list[Span]:
+def is_dead(project: Project, path: Path, offset: int) -> bool:
+    """Return whether a place in a file is code that the target version of JAX does not run."""
+    module = project.modules.get(path)
+    dead = _dead_branches(module, project.jax_version(path)) if module is not None else ()
+    return any(span.start <= offset < span.end for span in dead)
+
+
+def _dead_branches(module: Module, version: tuple[int, ...]) -> list[Span]:
     """Return the places of code that does not run under a version of JAX."""
     if not any(name in module.source.text for name in _VERSIONS):
         return []
