@@ -61,6 +61,7 @@ ANALYSIS_LAYERS = (
     "placement",
     "policies",
     "flag",
+    "version_guards",
     "loading",
     "__init__",
 )
