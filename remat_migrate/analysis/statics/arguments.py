@@ -572,6 +572,11 @@ class Argument:
         return changes[0] if changes and len(changes) == len(nodes) - 1 else None
 
     @property
+    def iterator(self) -> Place | None:
+        """An iterator that a call passes, or a view of a dictionary, which JAX does not take."""
+        return next((place for place in self.passed if _makes_iterator(*place)), None)
+
+    @property
     def has_attributes(self) -> bool:
         """Whether the function reads attributes that neither an array nor a string has."""
         return any(
@@ -800,11 +805,8 @@ def untraceable_result(project: Project, function: Function, static: Set[str]) -
     for returned in returned_expressions(function.node):
         if _holds_object(project, module, returned):
             return returned
-        match returned:
-            case ast.Call(func=ast.Name(id="map" | "filter" | "zip" | "enumerate" | "reversed")):
-                return returned
-            case ast.Call(func=ast.Attribute(attr="items" | "values" | "keys"), args=[]):
-                return returned
+        if _makes_iterator(module, returned):
+            return returned
         for part in _parts(returned):
             if _is_text(module, part):
                 return part
@@ -824,6 +826,20 @@ def untraceable_result(project: Project, function: Function, static: Set[str]) -
                     if _holds_object(project, module, part) or _is_text(module, part):
                         return part
     return None
+
+
+def _makes_iterator(module: Module, expr: ast.expr) -> bool:
+    """Return whether an expression is an iterator, or a view of a dictionary."""
+    bindings = module.reaching(expr) if isinstance(expr, ast.Name) else ()
+    for made in (expr, *(b.value for b in bindings if not b.path)):
+        match made:
+            case ast.GeneratorExp() | ast.Call(func=ast.Name(id="map" | "filter" | "zip" | "iter")):
+                return True
+            case ast.Call(func=ast.Name(id="enumerate" | "reversed")):
+                return True
+            case ast.Call(func=ast.Attribute(attr="items" | "values" | "keys"), args=[]):
+                return True
+    return False
 
 
 def _parts(expr: ast.expr) -> Iterator[ast.expr]:

@@ -219,7 +219,7 @@ class _State:
         is_nested = module.enclosing_function(function.node) in self.nodes
         for node in body_nodes(function.node):
             for holder, stored in changes_in_place(node):
-                if self.is_outside(function, owner, holder) or any(
+                if self._is_outside(function, owner, holder) or any(
                     map(_is_mutable_default, sources(module, holder))
                 ):
                     yield from stored
@@ -252,7 +252,7 @@ class _State:
         callees = overrides_of(self.project).callees(function.module, node, owner)
         values = union(resolved(self.project, value) for value in callees.values)
         values = values or self._resolved(function.module, node)
-        outside = self.is_outside(function, owner, node) or self._is_given(function, node)
+        outside = self._is_outside(function, owner, node) or self._is_given(function, node)
         if outside and isinstance(node, ast.Attribute):
             yield from self._properties(function.module, node)
         above = function.module.parent(node)
@@ -267,7 +267,7 @@ class _State:
                 exists = outside and target.skip and not isinstance(value, Class)
                 yield target.function, target.owner if exists else None
 
-    def is_outside(self, function: Function, owner: Class | None, node: ast.expr) -> bool:
+    def _is_outside(self, function: Function, owner: Class | None, node: ast.expr) -> bool:
         """Return whether an object, or the one whose attribute it is, exists before the call."""
         module = function.module
         return any(
@@ -411,7 +411,7 @@ class _State:
         later, of whatever object.
         """
         module = function.module
-        if not self.is_outside(function, owner, node):
+        if not self._is_outside(function, owner, node):
             return False
         values = self.project.values(module, node.value)
         if values and all(map(_is_library, values)):

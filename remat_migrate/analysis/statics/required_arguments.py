@@ -239,6 +239,11 @@ class _Decision:
                     " in a checkpoint only a copy: return it, or change it before the call"
                 )
                 self.obstacle = Obstacle(reason, module, change, "changed here", argument.name)
+            if (given := argument.iterator) is not None and argument.name not in self.closed:
+                reason = (
+                    f"an iterator is passed for `{argument.name}`, and JAX takes none: pass a list"
+                )
+                self.obstacle = Obstacle(reason, *given, "passed here", argument.name)
         if self.obstacle is None and (kept := leaking(self.project, self.target)) is not None:
             module, node = kept
             reason = (

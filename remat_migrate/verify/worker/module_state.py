@@ -106,6 +106,7 @@ def _owners(start: types.FunctionType) -> Iterable[Owner]:
 
     # A method changes the attributes of its class, which it need not name.
     use(start.__globals__, frozenset([start.__qualname__.partition(".")[0]]), _DEPTH)
+    waiting.append((start, start.__name__, frozenset(), _DEPTH))
     while waiting:
         thing, name, names, left = waiting.pop()
         thing = unwrapped(thing) if callable(thing) else thing
