@@ -25,11 +25,13 @@ _VERSIONS = ("__version__", "__version_info__")
 def is_dead(project: Project, path: Path, offset: int) -> bool:
     """Return whether a place in a file is code that the target version of JAX does not run."""
     module = project.modules.get(path)
-    dead = _dead_branches(module, project.jax_version(path)) if module is not None else ()
+    if module is None:
+        return False
+    dead = project.once(_dead_branches, module, project.jax_version(path))
     return any(span.start <= offset < span.end for span in dead)
 
 
-def _dead_branches(module: Module, version: tuple[int, ...]) -> list[Span]:
+def _dead_branches(_: Project, module: Module, version: tuple[int, ...]) -> list[Span]:
     """Return the places of code that does not run under a version of JAX."""
     if not any(name in module.source.text for name in _VERSIONS):
         return []

@@ -7,7 +7,8 @@ which `getattr` with a default, `hasattr`, and `inspect.unwrap` do not expect.
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict, Optional
+from types import CodeType
+from typing import Any, Dict, FrozenSet, Optional
 
 
 def attribute(value: Any, name: str, default: Any = None) -> Any:
@@ -31,6 +32,12 @@ def unwrapped(value: Any) -> Any:
 
 
 _ABSENT = object()
+
+
+def code_names(code: CodeType) -> FrozenSet[str]:
+    """Return the names of variables and attributes in some code, and in the functions inside."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return frozenset(code.co_names).union(*map(code_names, inner))
 
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -20,7 +20,7 @@ import numpy as np
 
 from .environment import projects
 from .frameworks import flax_modules, nnx_modules
-from .lookup import attribute, has, unwrapped
+from .lookup import attribute, code_names, has, unwrapped
 
 # Whether a run has changed such data, which the next would have found without `restored`.
 is_changed = False
@@ -114,7 +114,7 @@ def _owners(start: types.FunctionType) -> Iterable[Owner]:
             use(vars(thing), names, left)
         elif isinstance(thing, types.FunctionType):
             if add(thing, thing.__qualname__ + ".", thing.__module__, name):
-                use(thing.__globals__, _names(thing.__code__), left - 1)
+                use(thing.__globals__, code_names(thing.__code__), left - 1)
         elif isinstance(thing, type):
             if add(thing, thing.__qualname__ + ".", thing.__module__, name):
                 members = [attribute(m, "__func__", m) for m in vars(thing).values()]
@@ -124,12 +124,6 @@ def _owners(start: types.FunctionType) -> Iterable[Owner]:
                 if add(thing, name + ".", type(thing).__module__, name):
                     waiting.append((type(thing), type(thing).__name__, names, left))
     return tuple(found.values())
-
-
-def _names(code: types.CodeType) -> FrozenSet[str]:
-    """Return the names of variables and attributes in some code."""
-    inner = [one for one in code.co_consts if isinstance(one, types.CodeType)]
-    return frozenset(code.co_names).union(*map(_names, inner))
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import inspect
 from types import CodeType
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
-from ..lookup import attribute, has, unwrapped
+from ..lookup import attribute, code_names, has, unwrapped
 from . import type_hints
 
 # Larger ones are not sizes that an input of a test may exceed.
@@ -23,7 +23,7 @@ def names_read(functions: Iterable[Any]) -> List[str]:
     found: Dict[str, None] = {}
     for function in functions:
         code = function.__code__
-        found.update(dict.fromkeys(sorted(_code_names(code) | _code_keys(code))))
+        found.update(dict.fromkeys(sorted(code_names(code) | _code_keys(code))))
     return list(found)
 
 
@@ -33,7 +33,7 @@ def with_properties(cls: type, names: Iterable[str]) -> Set[str]:
     for name in names:
         getter = attribute(inspect.getattr_static(cls, name, None), "fget")
         if has(getter, "__code__"):
-            found |= _code_names(getter.__code__)
+            found |= code_names(getter.__code__)
     return found
 
 
@@ -47,7 +47,7 @@ def integers_read(unit: Callable[..., Any]) -> Set[int]:
         found += _code_constants(function.__code__)
         found += function.__defaults__ or ()
         found += (function.__kwdefaults__ or {}).values()
-        found += [function.__globals__.get(name) for name in _code_names(function.__code__)]
+        found += [function.__globals__.get(name) for name in code_names(function.__code__)]
     return integers_among(found)
 
 
@@ -86,7 +86,7 @@ def reached(unit: Callable[..., Any], owner: Optional[type] = None) -> List[Any]
         scope = attribute(function, "__globals__", {})
         if inspect.isfunction(function):
             found.append(function)
-        names = _code_names(code)
+        names = code_names(code)
         for name in names if left else ():
             thing = scope.get(name)
             inside = [attribute(thing, n) for n in names if inspect.ismodule(thing)]
@@ -104,14 +104,6 @@ def reached(unit: Callable[..., Any], owner: Optional[type] = None) -> List[Any]
 
 def _package(thing: Any) -> str:
     return (getattr(thing, "__module__", "") or "").partition(".")[0]
-
-
-def _code_names(code: CodeType) -> Set[str]:
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= _code_names(constant)
-    return names
 
 
 def _code_keys(code: CodeType) -> Set[str]:
